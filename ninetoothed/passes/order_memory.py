@@ -3,9 +3,10 @@
 An application is serial, but the threads of a GPU's program are not: an element that one thread has
 stored may be loaded by another, or stored to, where elements are chosen (``y = 0``, ``y[i] = 1``), and what
 one is still to load another may have stored to (``x[1:] = x[:-1]``). Between them stands a barrier. Where
-`forward_stores` could help, nothing is loaded again. The elements of a tile are loaded and stored by the same
-threads each time, if no other tile has them. Atomic operations that give the same in any order wait for
-none of their kind. As everywhere, tensors that overlap are the user's business.
+`forward_stores` could help, nothing is loaded again. The elements of a tile are stored by the same threads
+each time, if no other tile has them, and loaded by these alone where they stay `in_place`. A barrier in a
+loop also keeps Triton from loading ahead what a round is still to store. Atomic operations that give the
+same in any order wait for none of their kind. As everywhere, tensors that overlap are the user's business.
 """
 
 from __future__ import annotations
@@ -17,8 +18,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ninetoothed.passes import rewriting
+from ninetoothed.passes.in_place import InPlace
 from ninetoothed.program import nodes
-from ninetoothed.program.effects import called_name, names_assigned, place_changed, statements_of
+from ninetoothed.program.effects import (
+    called_name,
+    names_assigned,
+    names_read,
+    place_changed,
+    statements_of,
+)
 from ninetoothed.program.program import Program
 from ninetoothed.tensors.sharing import are_apart, lanes_share, windows_overlap
 
@@ -30,11 +38,13 @@ class Place(NamedTuple):
         key: of the tile; of elements that may be any thread's None, or the name of the operation that
             changes them in a way that any order suits.
         selected: the numbers that select the tile, if that is what does.
+        node: the tile's load, or its store.
     """
 
     parameter: str
     key: object = None
     selected: tuple[int, ...] = ()
+    node: ast.AST | None = None
 
 
 Places = set[Place]
@@ -78,6 +88,7 @@ class _Order:
         self._tensors = tensors
         self._share = functools.cache(lambda name: lanes_share(tensors[name]))
         self._overlap = functools.cache(lambda name: windows_overlap(tensors[name]))
+        self._in_place = InPlace(draft.body, draft.parameters)
 
     def block(self, body: list[ast.stmt], since: _Since) -> _Since:
         for statement in body:
@@ -86,7 +97,12 @@ class _Order:
 
     def _statement(self, statement: ast.stmt, since: _Since) -> _Since:
         own = _Since(self._stored(statement), self._loaded(statement))
-        if self._waits(own, since, _asked(statement)):
+        inner, anew = self._anew(statement)
+        if self._waits(statement, since) or any(
+            # Once before a loop instead of in each round.
+            self._waits(each, since) and not self._waits(each, anew)
+            for each in inner
+        ):
             self._draft.insert_before(statement, _barrier(statement))
             since = _Since()
         if self._meet(own.stored, own.loaded):
@@ -98,7 +114,7 @@ class _Order:
             either = self.block(statement.body, since)
             return either.and_then(self.block(statement.orelse, since))
         if isinstance(statement, ast.For | ast.While):
-            return since.and_then(self.block(statement.body, since.and_then(self._anew(statement))))
+            return since.and_then(self.block(statement.body, since.and_then(anew)))
         return since
 
     def _load_first(self, statement: ast.stmt, parameters: set[str]) -> None:
@@ -121,7 +137,7 @@ class _Order:
     def _stored(self, statement: ast.stmt) -> Places:
         """What a statement itself stores, and what the atomic operations change that it evaluates."""
         if isinstance(statement, nodes.Store):
-            return {self._place(statement.tile)}
+            return {self._place(statement.tile, statement)}
         if isinstance(statement, nodes.SourceStore):
             return {Place(statement.parameter)}
         if unordered := _unordered(statement):
@@ -135,37 +151,40 @@ class _Order:
         found: Places = set()
         for node in _evaluated(statement):
             if isinstance(node, nodes.Load):
-                found.add(self._place(node.tile))
+                found.add(self._place(node.tile, node))
             elif isinstance(node, nodes.SourceLoad):
                 found.add(Place(node.parameter))
         return found
 
-    def _place(self, tile: nodes.TileRef) -> Place:
+    def _place(self, tile: nodes.TileRef, node: ast.AST) -> Place:
+        key = rewriting.key_of(tile)
         if tile.parameter not in self._tensors:
-            return Place(tile.parameter, rewriting.key_of(tile))
+            return Place(tile.parameter, key, (), node)
         if self._share(tile.parameter):
             return Place(tile.parameter)
         values = [getattr(index, "value", None) for index in tile.indices]
         numbers = tuple(value for value in values if isinstance(value, int))
         if len(numbers) == len(values):
-            return Place(tile.parameter, rewriting.key_of(tile), numbers)
-        is_known = not self._overlap(tile.parameter)
-        return Place(tile.parameter, rewriting.key_of(tile) if is_known else None)
+            return Place(tile.parameter, key, numbers, node)
+        return Place(tile.parameter, None if self._overlap(tile.parameter) else key, (), node)
 
-    def _anew(self, loop: ast.For | ast.While) -> _Since:
-        """What a round of a loop stores and loads, and the next one may load or store to.
+    def _anew(self, loop: ast.stmt) -> tuple[list[ast.stmt], _Since]:
+        """A loop's statements, and what a round stores and loads, and the next one may load or store to.
 
-        Where a tensor's tiles are selected in one way, those of different rounds are apart.
+        Where a tensor's tiles are selected in one way, by the round's number, those of different rounds are
+        apart.
         """
+        if not isinstance(loop, ast.For | ast.While):
+            return [], _Since()
         inner = [node for node in statements_of(loop) if isinstance(node, ast.stmt)]
         loaded = {place for node in inner for place in self._loaded(node)}
-        assigned, stored = names_assigned([loop]), Places()
+        stored = Places()
         for node in inner:
             places = self._stored(node)
-            if isinstance(node, nodes.Store) and rewriting.index_names(node.tile) & assigned:
+            if isinstance(node, nodes.Store) and _differs_by_round(node.tile, loop):
                 places = {place for place in places if not self._is_alone(place, loaded)}
             stored |= places
-        return _Since(stored, loaded)
+        return inner, _Since(stored, loaded)
 
     def _is_alone(self, place: Place, loaded: Places) -> bool:
         """Whether nothing else of a tensor is loaded."""
@@ -173,12 +192,13 @@ class _Order:
             each.key == place.key for each in loaded if each.parameter == place.parameter
         )
 
-    def _waits(self, own: _Since, since: _Since, asked: set[str]) -> bool:
-        """Whether a statement is to wait for what was stored, or loaded, before."""
-        unordered = {place for place in own.stored if place.key in _UNORDERED}
-        if asked & {place.parameter for place in since.stored - unordered}:
+    def _waits(self, statement: ast.stmt, since: _Since) -> bool:
+        """Whether a statement itself is to wait for what was stored, or loaded, before."""
+        stored = self._stored(statement)
+        unordered = {place for place in stored if place.key in _UNORDERED}
+        if _asked(statement) & {place.parameter for place in since.stored - unordered}:
             return True
-        return self._meet(own.stored, since.stored | since.loaded)
+        return self._meet(stored, since.stored | since.loaded)
 
     def _meet(self, stored: Places, others: Places) -> bool:
         """Whether what is stored may concern what other threads load or store."""
@@ -189,9 +209,15 @@ class _Order:
             return False
         if any(place.key is None or place.key in _UNORDERED for place in (one, other)):
             return True
-        if one.key == other.key or not self._overlap(one.parameter):
-            return False
-        return not are_apart(self._tensors[one.parameter], one.selected, other.selected)
+        if one.key != other.key:
+            overlap = self._overlap(one.parameter)
+            if one.selected and other.selected:
+                tensor = self._tensors[one.parameter]
+                return overlap and not are_apart(tensor, one.selected, other.selected)
+            if overlap:
+                return True
+        load = other.node
+        return isinstance(load, nodes.Load) and not self._in_place.is_stored(load, one.node)
 
 
 def _barrier(place: ast.stmt) -> ast.stmt:
@@ -209,6 +235,21 @@ def _operands(statement: ast.stmt) -> Iterator[tuple[Any, Any]]:
             yield from _held(changed, "indices")
             yield from ((call.args, place) for place in range(1, len(call.args)))
             yield from ((keyword, "value") for keyword in call.keywords)
+
+
+def _differs_by_round(tile: nodes.TileRef, loop: ast.For | ast.While) -> bool:
+    """Whether a tile is another one in each round, as its number is, or that and what stays the same."""
+    counter = getattr(getattr(loop, "target", None), "id", None)
+    assigned = names_assigned(loop.body)
+
+    def differs(index: ast.expr) -> bool:
+        if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add | ast.Sub):
+            sides = (index.left, index.right), (index.right, index.left)
+            kept = {counter, *assigned}
+            return any(differs(one) and kept.isdisjoint(names_read(other)) for one, other in sides)
+        return isinstance(index, ast.Name) and index.id == counter and counter not in assigned
+
+    return any(map(differs, tile.indices))
 
 
 def _held(owner: ast.AST, name: str) -> Iterator[tuple[Any, Any]]:

@@ -207,7 +207,7 @@ def index_names(tile: nodes.TileRef) -> set[str]:
     return {name for index in tile.indices for name in names_read(index)}
 
 
-def own_expressions(statement: ast.stmt) -> Iterator[tuple[ast.AST, str]]:
+def own_expressions(statement: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """The fields of a statement that hold expressions it evaluates itself: owner and field."""
     if isinstance(statement, ast.If | ast.While):
         yield statement, "test"

@@ -220,9 +220,9 @@ def test_tiles_that_have_elements_in_common_wait():
         windows[0] = windows[1]
 
     def apart(pairs):
-        even = pairs[0]
-        pairs[0] = pairs[1]
-        pairs[1] = even
+        even, odd = pairs[0], pairs[1]
+        pairs[0] = even - odd
+        pairs[1] = even + odd
 
     for application in (stored, in_rounds, copied):
         assert after(application, order_memory).count("debug_barrier") == 1
@@ -254,3 +254,94 @@ def test_a_store_in_a_branch_is_waited_for():
         "ntl.debug_barrier()",
         "store z = y",
     ]
+
+
+# What other threads need.
+
+
+def test_tiles_that_rounds_may_have_in_common_wait():
+    def halved(rows):
+        for k in range(6):
+            rows[k // 2] = rows[k // 2] * 2
+
+    def of_inner_rounds(grid):
+        for k in range(2):
+            for j in range(3):
+                grid[0, j] = grid[0, j] + k
+
+    def counted(rows, n):
+        i = n
+        while i < 3:
+            rows[i] = rows[i] * 2
+            i = i // 2
+
+    for application in (halved, of_inner_rounds, counted):
+        assert "debug_barrier" in after(application, order_memory)
+
+
+def test_tiles_of_a_round_that_its_number_and_what_stays_select_do_not_wait():
+    def application(grid, n):
+        for k in range(2):
+            for j in range(3):
+                grid[n + k, j - n] = grid[n + k, j - n] * 2
+
+    assert "debug_barrier" not in after(application, order_memory)
+
+
+def test_what_other_threads_need_is_loaded_before_it_is_stored_to():
+    def broadcast(cell, x, y):
+        scale = cell
+        cell = scale * 2
+        y = x * scale
+
+    def summed(x):
+        x = x / ntl.sum(x)
+
+    def asked(cell, y):
+        if cell > 0:
+            y = 1.0
+        cell = 0.0
+
+    def not_stored(x, y, z):
+        value = y
+        y = x
+        z = value
+
+    def selects(cell, rows, y):
+        y = rows[cell]
+        cell = cell + 1
+
+    for application in (broadcast, summed, asked, not_stored, selects):
+        *_, rest = after(application, order_memory).partition("ntl.debug_barrier()")
+        assert rest.strip().startswith("store")
+
+
+def test_what_stays_in_place_does_not_wait():
+    def plain(x, y):
+        x = x + y
+
+    def turned(rows, y):
+        one, other = rows[0], rows[1]
+        rows[0] = one * y - other
+        rows[1] = one + other * y
+
+    assert "debug_barrier" not in after(plain, order_memory)
+    assert "debug_barrier" not in after(turned, order_memory)
+
+
+def test_one_barrier_before_a_loop_serves_all_its_rounds():
+    def application(rows):
+        total = 0.0
+        for k in range(3):
+            total += ntl.sum(rows[k])
+        for k in range(3):
+            rows[k] = rows[k] / total
+
+    assert after(application, order_memory) == expected("""
+        total = 0.0
+        for k in range(3):
+            total += ntl.sum(rows[k])
+        ntl.debug_barrier()
+        for k in range(3):
+            store rows[k] = rows[k] / total
+    """)
