@@ -73,8 +73,10 @@ class Benchmark:
         stream = self._values[0]
         try:
             library.free(library.allocate(driver.flush_bytes(index, backend)))
+            spans = self._spans()
             for name in self._overwritten():
-                address, size = self._pointers[name], _span(self._call.arguments[name])
+                address, end = spans[name]
+                size = end - address
                 copy = library.allocate(size)
                 self._kept.append((address, copy, size))
                 library.copy(copy, address, size, stream)
@@ -113,15 +115,18 @@ class Benchmark:
         ]
 
     def _spans(self) -> Mapping[str, tuple[int, int]]:
-        return {
-            name: (self._pointers[name], self._pointers[name] + _span(argument))
-            for name, argument in self._call.arguments.items()
-        }
+        """Where the memory of each tensor begins and ends."""
+        spans = {}
+        for name, argument in self._call.arguments.items():
+            first, end = _reach(argument)
+            spans[name] = self._pointers[name] + first, self._pointers[name] + end
+        return spans
 
 
-def _span(argument: Argument) -> int:
-    """How many bytes a tensor reaches over, from its first element."""
+def _reach(argument: Argument) -> tuple[int, int]:
+    """Where a tensor's memory begins and ends, in bytes from its first element; some strides may be negative."""
     if 0 in argument.shape:
-        return 0
-    reach = sum((size - 1) * abs(stride) for size, stride in zip(argument.shape, argument.strides))
-    return (reach + 1) * argument.dtype.itemsize
+        return 0, 0
+    steps = [(size - 1) * stride for size, stride in zip(argument.shape, argument.strides)]
+    lowest, highest = (sum(limit(step, 0) for step in steps) for limit in (min, max))
+    return lowest * argument.dtype.itemsize, (highest + 1) * argument.dtype.itemsize
