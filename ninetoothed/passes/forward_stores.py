@@ -12,6 +12,7 @@ import ast
 from ninetoothed.passes import rewriting
 from ninetoothed.program.nodes import Forwarded, Store, at, clone
 from ninetoothed.program.program import Program
+from ninetoothed.tensors.sharing import lanes_share
 
 
 class _Stored:
@@ -57,14 +58,15 @@ class _Pass:
             self.block(statement.orelse, known)
             return rewriting.surviving(known, statement)
         known = rewriting.surviving(known, statement)
-        if isinstance(statement, Store) and self.reads_zero(statement):
+        if isinstance(statement, Store) and self.gives_it_back(statement):
             known = {rewriting.key_of(statement.tile): _Stored(statement)}
         return known
 
-    def reads_zero(self, store: Store) -> bool:
-        """Whether nothing else is read where the tile lies outside of its source."""
+    def gives_it_back(self, store: Store) -> bool:
+        """Whether each element is read as it was stored, no other being stored in its place, and nothing
+        else is read where the tile lies outside of its source."""
         parameter = self.draft.program.parameter(store.tile.parameter)
-        return parameter.source.other is None
+        return parameter.source.other is None and not lanes_share(parameter.tensor)
 
     def replace(self, statement: ast.stmt, known: dict[object, _Stored]) -> None:
         for site in rewriting.load_sites(statement):

@@ -104,6 +104,11 @@ def with_other(padless, z):
     z = padless
 
 
+def lanes_of_one_element(spread, z):
+    spread = ntl.arange(0, 4)
+    z = spread
+
+
 def after_a_loop_that_stores(x, y, z, n):
     y = x + 1
     for k in range(n):
@@ -126,6 +131,7 @@ def in_the_next_round(x, y, z, n):
         changed_index,
         store_to_elements,
         with_other,
+        lanes_of_one_element,
         after_a_loop_that_stores,
         in_the_next_round,
     ],
