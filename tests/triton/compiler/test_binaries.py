@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("triton")
 
+from ninetoothed.backends import triton as triton_backend
 from ninetoothed.backends.triton.compiler import binaries, versions
 from ninetoothed.backends.triton.compiler.binaries import Binaries
 from ninetoothed.backends.triton.planning.planner import compiled_for
@@ -83,6 +86,22 @@ def test_a_key_tells_all_that_the_code_depends_on(specialized, monkeypatch) -> N
 def test_another_build_of_triton_is_another_key(specialized, monkeypatch) -> None:
     before = key(specialized)
     monkeypatch.setattr(binaries, "_library", lambda: ("3.6.0", 1, 2, "linux"))
+    assert key(specialized) != before
+
+
+@pytest.mark.parametrize("file", ["library.py", "division.py", "specialization/magic_division.py"])
+def test_another_function_that_kernels_call_is_another_key(
+    specialized, file, tmp_path, monkeypatch
+):
+    before = key(specialized)
+    copy = tmp_path / "triton"
+    shutil.copytree(Path(triton_backend.__path__[0]), copy)
+    assert binaries._functions(copy) == binaries._functions()
+    (copy / file).write_text((copy / file).read_text() + "\n")
+    binaries._functions.cache_clear()
+    changed = binaries._functions(copy)
+    monkeypatch.setattr(binaries, "_functions", lambda: changed)
+
     assert key(specialized) != before
 
 

@@ -2,7 +2,8 @@
 
 Triton has a cache of its own, but to look into it costs more than a launch may: its key is a digest
 of Triton's whole library, a third of a second in each process. Here the library counts by its
-version, its size and its time of modification. An entry is what a launch needs, no more.
+version, its size and its time of modification. Our own functions that kernels call count by their text:
+a kernel's has their names alone. An entry is what a launch needs, no more.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sysconfig
 from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,7 +77,7 @@ def key_of(
     told = repr((name, *known, target, num_warps, num_stages))
     if " at 0x" in told or versions.is_compiling_always():
         return None
-    return digest(_FORMAT, _library(), text, told, externs, versions.settings())
+    return digest(_FORMAT, _library(), _functions(), text, told, externs, versions.settings())
 
 
 @functools.lru_cache(maxsize=1)
@@ -83,6 +85,13 @@ def _library() -> tuple[Any, ...]:
     """Triton's release and build, without reading it."""
     status = os.stat(versions.library_path())
     return versions.release(), status.st_size, status.st_mtime_ns, sysconfig.get_platform()
+
+
+@functools.lru_cache(maxsize=1)
+def _functions(folder: Path = Path(__file__).parents[1]) -> str:
+    """A digest of the files with the functions that emitted kernels call."""
+    files = (*sorted(folder.glob("*.py")), folder / "specialization" / "magic_division.py")
+    return digest(*(file.read_bytes() for file in files))
 
 
 def _packed(compiled: Any) -> bytes | None:
