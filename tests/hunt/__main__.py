@@ -7,17 +7,21 @@ what became of them, and the slowest. ``--json FILE`` keeps it. Backends are tho
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import multiprocessing
 import os
+import queue
 import sys
+import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-CHUNK = 20
+#: So many programs one process runs before another one begins, on backends that compile or not.
+COMPILING, INTERPRETING = 40, 2000
 
 #: The backends that want Triton's interpreter, or do not mind; and those that cannot have it.
 INTERPRETED = ("numpy", "interpreter", "plain", "options", "class", "ahead")
@@ -94,37 +98,67 @@ def _run(
 
     families = families or USUAL
     stop = given.seed + given.programs
-    # What ends a process on a device ends no other programs than the rest of its own.
-    size, tasks = (2 * CHUNK, 1) if "cuda" in backends else (CHUNK, 100)
-    chunks = [range(at, min(at + size, stop)) for at in range(given.seed, stop, size)]
-    if given.jobs == 1:
-        for chunk in chunks:
-            is_over = given.seconds and time.monotonic() - started > given.seconds
-            if is_over or (given.first and total["findings"]):
-                break
-            _add(total, worker.hunted(chunk, backends, families, given.first))
-            _kept(total, given, started)
-        return
-    context = multiprocessing.get_context("spawn")
     ends = math.inf
     if given.seconds:
         ends = time.time() + given.seconds - (time.monotonic() - started)
-    # New processes after so many: `max_tasks_per_child` waits for ever on Python 3.11.
-    for at in range(0, len(chunks), given.jobs * tasks):
-        with ProcessPoolExecutor(given.jobs, mp_context=context) as pool:
-            futures = {
-                pool.submit(worker.hunted, chunk, backends, families, False, ends): chunk
-                for chunk in chunks[at : at + given.jobs * tasks]
-            }
-            for future in as_completed(futures):
-                try:
-                    _add(total, future.result())
-                    _kept(total, given, started)
-                except BrokenProcessPool:
-                    detail = f"a process ended on one of the seeds {futures[future]}"
-                    _add(total, {"findings": [{"kind": "crash", "detail": detail}]})
-        if time.time() > ends:
-            break
+    more = backends, families, given.first, ends
+    is_compiled = backends[0] in COMPILED
+    found: Iterable[dict[str, Any]]
+    if given.jobs == 1 and not is_compiled:
+        found = worker.each(range(given.seed, stop), *more)
+    else:
+        size = min(COMPILING if is_compiled else INTERPRETING, -(-given.programs // given.jobs))
+        chunks = [range(at, min(at + size, stop)) for at in range(given.seed, stop, size)]
+        found = apart(worker.served, chunks, given.jobs, more)
+    for each in found:
+        _add(total, each)
+        _kept(total, given, started)
+
+
+def apart(
+    serve: Callable[..., None], chunks: list[range], jobs: int, more: tuple[Any, ...]
+) -> Iterator[dict[str, Any]]:
+    """What became of each seed's program, in processes of their own.
+
+    A process that a compiler or a device ends, or that is ended since a compiler does not return, is a
+    finding; another one goes on with the seeds after it.
+
+    Args:
+        serve: what a process does: it is given where to send what it finds, the seeds, and ``more``.
+        more: the arguments of `worker.each`.
+    """
+    context = multiprocessing.get_context("spawn")
+    told: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+
+    def served(seeds: range) -> None:
+        try:
+            while seeds and not is_over.is_set() and time.time() < more[-1]:
+                ours, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=serve, args=(theirs, seeds, *more))
+                process.start()
+                theirs.close()
+                with contextlib.suppress(EOFError):
+                    while True:
+                        found = ours.recv()
+                        seeds = seeds[1:]
+                        told.put(found)
+                        if found["findings"] and more[-2]:
+                            is_over.set()
+                process.join()
+                if process.exitcode and seeds:
+                    detail = f"its process ended with {process.exitcode}, as where a compiler never returns"
+                    told.put({"findings": [{"kind": "crash", "seed": seeds[0], "detail": detail}]})
+                    seeds = seeds[1:]
+        finally:
+            told.put(None)
+
+    is_over = threading.Event()
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(served, chunk) for chunk in chunks]
+        for _ in futures:
+            yield from iter(told.get, None)
+        for future in futures:
+            future.result()
 
 
 def _add(total: dict[str, Any], found: dict[str, Any]) -> None:

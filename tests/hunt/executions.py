@@ -9,6 +9,7 @@ no access leaves its tensor unseen. `cuda` is the device, `cubin` only compiles.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib.util
 import itertools
 import os
@@ -81,17 +82,22 @@ class TooSlow(BaseException):
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """`TooSlow` is raised after so many seconds."""
+def limited(seconds: float, most: float | None = None) -> Iterator[None]:
+    """`TooSlow` is raised after so many seconds; after ``most``, the process ends: a compiler asks for no
+    signals until it returns."""
 
     def stop(*_: Any) -> None:
         raise TooSlow
 
     previous = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    if most is not None:
+        faulthandler.dump_traceback_later(most, exit=True)
     try:
         yield
     finally:
+        if most is not None:
+            faulthandler.cancel_dump_traceback_later()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
 
@@ -130,7 +136,8 @@ def outcome(program: Program, backend: str) -> Outcome:
     try:
         # Of what is compiled ahead, each variant runs.
         most = 6 * MOST_SECONDS * (5 if backend == "ahead" else 1)
-        with limited(most), warnings.catch_warnings():
+        is_compiled = backend not in ("numpy", *INTERPRETERS)
+        with limited(most, 2 * most if is_compiled else None), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "view is deprecated")
             warnings.simplefilter("ignore", DeclarationWarning)
             # What Triton's interpreter computes in lanes that nobody asks for, it warns of.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ pytest.importorskip("triton", reason="needs Triton")
 pytest.importorskip("torch", reason="needs PyTorch")
 
 from ninetoothed.language import operations  # noqa: E402
-from tests.hunt import generate, reference, worker  # noqa: E402
+from tests.hunt import executions, generate, reference, worker  # noqa: E402
+from tests.hunt.__main__ import apart  # noqa: E402
 from tests.hunt.broken_rules import MUTANTS  # noqa: E402
 from tests.hunt.description import Parameter, Program, Step, gathered, with_shapes  # noqa: E402
 from tests.hunt.forms import FORMS  # noqa: E402
@@ -100,6 +103,25 @@ def test_each_broken_rule_is_one_of_the_package() -> None:
         for name, mutant in MUTANTS.items()
     }
     assert counts == dict.fromkeys(MUTANTS, 1)
+
+
+def ended(connection: Any, seeds: range, *given: Any) -> None:
+    """Tells of seeds until one at which the process ends, or the compiler is never done."""
+    for seed in seeds:
+        if seed == 3:
+            os._exit(7)
+        if seed == 5:
+            with executions.limited(0.2, 0.5):
+                # Nothing here asks for signals.
+                sum(range(10**13))
+        connection.send({"programs": 1, "findings": []})
+
+
+def test_a_compiler_that_never_returns_is_a_finding_and_the_next_seeds_run() -> None:
+    found = list(apart(ended, [range(7), range(7, 9)], 2, (False, math.inf)))
+    crashes = [finding for each in found for finding in each["findings"]]
+    assert sum(each.get("programs", 0) for each in found) == 7
+    assert [(each["seed"], each["kind"]) for each in crashes] == [(3, "crash"), (5, "crash")]
 
 
 def test_a_seed_gives_the_same_program() -> None:

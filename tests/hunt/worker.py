@@ -9,7 +9,7 @@ import random
 import re
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -44,56 +44,64 @@ class Finding:
     detail: str
 
 
-def hunted(
-    seeds: range,
+def each(
+    seeds: Iterable[int],
     backends: tuple[str, ...],
     families: tuple[str, ...],
     is_first: bool = False,
     ends: float = math.inf,
-) -> dict[str, Any]:
-    """What became of the programs of these seeds; of those up to the first finding, if that is asked.
+) -> Iterator[dict[str, Any]]:
+    """What became of the program of each seed; of those up to the first finding, if that is asked.
 
     None is begun after ``ends``, a time as `time.time` has it.
     """
-    counts: dict[str, int] = {}
-    refusals: dict[str, int] = {}
-    findings: list[dict[str, Any]] = []
-    slowest, made = (0.0, -1, ""), 0
-
-    def result() -> dict[str, Any]:
-        names = ("programs", "counts", "refusals", "findings", "slowest")
-        return dict(zip(names, (made, counts, refusals, findings, slowest), strict=True))
-
     # What is collected of a program is little, beside looking for it through all that is kept.
     gc.set_threshold(200_000, 50, 100)
     for seed in seeds:
         if time.time() > ends:
             break
-        try:
-            program = generate.program(seed, families)
-        except Exception:
-            findings.append(
-                asdict(Finding(seed, "", "generator", "", "", "", traceback.format_exc()))
-            )
+        found = _hunted(seed, backends, families, is_first)
+        yield found
+        if is_first and found["findings"]:
+            break
+
+
+def served(connection: Any, *given: Any) -> None:
+    """Sends what `each` finds, as long as anything can run in this process."""
+    for found in each(*given):
+        connection.send(found)
+        if any(_ENDED.search(finding["detail"]) for finding in found["findings"]):
+            break
+
+
+def _hunted(
+    seed: int, backends: tuple[str, ...], families: tuple[str, ...], is_first: bool
+) -> dict[str, Any]:
+    """What became of a seed's program, up to the first finding if that is asked."""
+    counts: dict[str, int] = {}
+    refusals: dict[str, int] = {}
+    findings: list[dict[str, Any]] = []
+    result = {"programs": 0, "counts": counts, "refusals": refusals, "findings": findings}
+    result["slowest"] = (0.0, -1, "")
+    try:
+        program = generate.program(seed, families)
+    except Exception:
+        findings.append(asdict(Finding(seed, "", "generator", "", "", "", traceback.format_exc())))
+        return result
+    result["programs"] = 1
+    for backend in backends:
+        if not executions.has(program, backend):
             continue
-        made += 1
-        for backend in backends:
-            if not executions.has(program, backend):
-                continue
-            tried, found = _first_wrong(program, backend)
-            counts[f"{backend} {found.kind}"] = counts.get(f"{backend} {found.kind}", 0) + 1
-            slowest = max(slowest, (found.seconds, seed, backend))
-            if found.kind == "refused":
-                name = shrink.signature(found)[1]
-                refusals[name] = refusals.get(name, 0) + 1
-            if not found.is_right:
-                findings.append(asdict(_described(seed, backend, tried, found, is_first)))
-                if is_first:
-                    return result()
-            if _ENDED.search(found.detail):
-                # Nothing more can run in this process.
-                return result()
-    return result()
+        tried, found = _first_wrong(program, backend)
+        counts[f"{backend} {found.kind}"] = 1
+        result["slowest"] = max(result["slowest"], (found.seconds, seed, backend))
+        if found.kind == "refused":
+            refusals[shrink.signature(found)[1]] = 1
+        if not found.is_right:
+            findings.append(asdict(_described(seed, backend, tried, found, is_first)))
+            if is_first or _ENDED.search(found.detail):
+                break
+    return result
 
 
 def _first_wrong(program: Program, backend: str) -> tuple[Program, executions.Outcome]:
