@@ -398,6 +398,11 @@ def the_greatest_of_a_tile_or_a_number(x, n, out):
     out = value - ntl.max(value)
 
 
+@case(INTEGERS, expected=lambda x: ((x > 0) & ((x == 1) | (x == 2))).astype(np.int32))
+def a_comparison_chained_to_a_tuple(x, out):
+    out = 0 < x in (1, 2)
+
+
 @case(FLOATS, -2.5, expected=lambda x, n: x - 2)
 def a_scalars_quotient_rounds_down(x, n, out):
     out = x + n // 2

@@ -176,3 +176,33 @@ def test_a_number_that_is_no_scale_leaves_padding_where_it_is():
         y = torch.zeros(5)
         kernel(x, scale, y)
         torch.testing.assert_close(y, torch.softmax(x * scale * 1.5, 0))
+
+
+def a_float_beside_integers(x, n, y):
+    v = x if n > 0 else 2.5
+    y = v + v  # noqa: F841
+
+
+def integers_beside_a_number_of_the_call(x, n, scale, y):
+    v = scale if n > 0 else x
+    y = v + v  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "numbers", "expected"),
+    [
+        (a_float_beside_integers, (1,), 2.0**32),
+        (a_float_beside_integers, (0,), 5),
+        (integers_beside_a_number_of_the_call, (0, 2.5), 2.0**32),
+        (integers_beside_a_number_of_the_call, (1, 2.5), 5),
+    ],
+)
+def test_a_choice_has_the_type_of_both(application, numbers, expected):
+    """Twice the greatest int32, rounded to a float32."""
+    x, y = torch.full((5,), 2**31 - 1, dtype=torch.int32), torch.zeros(5, dtype=torch.float64)
+    ninetoothed.make(
+        lambda x, *rest: (x.tile((-1,)), *rest[:-1], rest[-1].tile((-1,))),
+        application,
+        (Tensor(1), *(Tensor(0) for _ in numbers), Tensor(1)),
+    )(x, *numbers, y)
+    assert y.tolist() == pytest.approx([expected] * 5, rel=1e-7)

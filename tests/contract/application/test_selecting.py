@@ -371,7 +371,7 @@ def in_levels(application, *arguments):
     return arguments[0], arguments[-1]
 
 
-@pytest.mark.parametrize("place", [-1, -3, 2, 3, 1 << 20])
+@pytest.mark.parametrize("place", [-1, -3, 2, 3, 1 << 20, 1 << 62, -1 << 63])
 def test_a_tile_outside_of_its_level_does_not_exist(place):
     """It is neither the next program's nor the one before."""
 

@@ -155,16 +155,17 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
 
 
 def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """One of two values; a number that is chosen while a kernel runs exists where the other, a tile, does."""
+    """One of two values; of a tile and a number, what is chosen while a kernel runs is what ``where`` gives."""
     chosen, rest = (one, other) if test else (other, one)
     value = chosen()
-    is_number = isinstance(value, (Tile, int, float)) and not getattr(value, "ndim", 0)
-    if not is_number or not isinstance(test, (Tile, Size)):
+    if not isinstance(test, (Tile, Size)):
         return value
-    beside = rest()
-    if not isinstance(beside, Tile) or not beside.ndim:
+    both = value, rest()
+    numbers = [isinstance(v, (Tile, int, float)) and not getattr(v, "ndim", 0) for v in both]
+    tiles = [isinstance(v, Tile) and v.ndim > 0 for v in both]
+    if not (any(numbers) and any(tiles)):
         return value
-    return _function("where")(Tile.of(True, dtypes.bool), value, beside)
+    return _function("where")(Tile.of(True, dtypes.bool), *both)
 
 
 def _not(value: Any) -> Any:

@@ -300,6 +300,10 @@ def position(value: Any) -> Any:
     return Position(value) if type(value) is int and value < 0 else value
 
 
+#: No level goes as far, and 64 bits hold it times a tile's size.
+_FARTHEST = 1 << 44
+
+
 def _index(item: Any, size: int, name: str) -> int:
     """An index as an int; a constant one that is negative counts from the end."""
     if type(item) is TileReference:
@@ -310,4 +314,6 @@ def _index(item: Any, size: int, name: str) -> int:
         raise ArgumentError(
             f"An index of `{name}` must be an integer, got {type(item).__name__} {item!r}."
         ) from error
-    return index + size if type(item) is int and index < 0 else index
+    if type(item) is int and index < 0:
+        return index + size
+    return max(-_FARTHEST, min(index, _FARTHEST))

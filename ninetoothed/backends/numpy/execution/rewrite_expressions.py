@@ -216,12 +216,9 @@ class ExpressionRewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         node.left = self.visit(node.left)
         node.comparators = [self.visit(item) for item in node.comparators]
-        if len(node.ops) == 1 and (hook := _COMPARISONS.get(type(node.ops[0]))):
-            found = trees.hook_call(hook, node.left, node.comparators[0])
-            if isinstance(node.ops[0], ast.IsNot | ast.NotIn):
-                found = trees.hook_call("__not__", found)
-            return trees.placed_at(found, node)
-        if len(node.ops) == 1 or self.nested:
+        if len(node.ops) == 1:
+            return trees.placed_at(_compared(node.left, node.ops[0], node.comparators[0]), node)
+        if self.nested:
             return node
         # a < b < c is a < b and b < c, for tiles too, and b is made once.
         comparisons: list[ast.expr] = []
@@ -229,7 +226,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         for operator, right in zip(node.ops, node.comparators, strict=True):
             kept = self.temporary("right")
             named = ast.NamedExpr(trees.name_of(kept, ast.Store()), right)
-            comparisons.append(ast.Compare(left, [operator], [named]))
+            comparisons.append(_compared(left, operator, named))
             left = trees.name_of(kept)
         # All are made: the shape of what comes out is not for the numbers to say.
         whole = comparisons[0]
@@ -275,6 +272,16 @@ class ExpressionRewriter(ast.NodeTransformer):
         """A name that the function does not have."""
         self._count += 1
         return f"__{role}_{self._count}__"
+
+
+def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
+    """A comparison of two values."""
+    hook = _COMPARISONS.get(type(operator))
+    if hook is None:
+        return ast.Compare(left, [operator], [right])
+    found = trees.hook_call(hook, left, right)
+    is_negated = isinstance(operator, ast.IsNot | ast.NotIn)
+    return trees.hook_call("__not__", found) if is_negated else found
 
 
 def is_one_of(value: Any, candidates: tuple[Any, ...]) -> bool:
