@@ -280,12 +280,12 @@ _OTHERS = {
     ),
     "a flip is off by one": Mutant(
         "plain",
-        _LIBRARY,
+        _TRITON + "scans.py",
         "tl.where(place < count, count - 1 - place",
         "tl.where(place < count, count - place",
     ),
     "a remainder of 0 gets the divisor": Mutant(
-        "plain", _LIBRARY, "is_off = (remainder != 0) & (", "is_off = ("
+        "plain", _TRITON + "division.py", "is_off = (remainder != 0) & (", "is_off = ("
     ),
     "and of tiles is or": Mutant(
         "plain", _LIBRARY, "return (left != 0) & (right != 0)", "return (left != 0) | (right != 0)"
