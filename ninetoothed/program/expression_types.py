@@ -10,6 +10,7 @@ from typing import Any
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import Operation
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
@@ -293,12 +294,12 @@ class Expressions:
         if operation is None:
             return UNKNOWN
         call = Call(node, self.dtype_of, self.is_checked)
-        if operation.takes_function:
-            self.combined(call, operation.name)
+        if operation.takes_function or operation.shape == "mapped":
+            self.called_back(call, operation)
         return type_of_call(call, operation)
 
-    def combined(self, call: Call, name: str) -> None:
-        """Asks whether a function of the user's may combine what it is given."""
+    def called_back(self, call: Call, operation: Operation) -> None:
+        """Asks whether a function of the user's may be given what it is."""
 
     def _value(self, node: nodes.Masked | nodes.Kept | nodes.Flipped | nodes.Exists) -> ValueType:
         self.parts(node)

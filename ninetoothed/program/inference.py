@@ -7,12 +7,13 @@ cannot be, whatever the sizes, is an error with its place.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.operations import Operation
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.expression_types import Expressions, leave
@@ -72,28 +73,27 @@ class Inference(Expressions):
         elif isinstance(target, ast.Name):
             self.known[target.id] = leave(target, value)
 
-    def combined(self, call: Call, name: str) -> None:
-        """Refuses to combine truth values to numbers: what is combined is one bit wide on a device."""
-        function = call.node_of("combine_fn", 2)
+    def called_back(self, call: Call, operation: Operation) -> None:
+        """Refuses a function that makes numbers of truth values: they are one bit wide on a device."""
+        is_mapped = operation.shape == "mapped"
+        function = call.node_of(*(("scalar_fn", 0) if is_mapped else ("combine_fn", 2)))
         helper = self.helpers.get(function.name) if isinstance(function, ExternRef) else None
+        if not self.is_checked or helper is None:
+            return
         value = call.type(0)
-        items = value.items or (value,)
-        if not self.is_checked or helper is None or all(item.kind != "bool" for item in items):
+        mapped = tuple(map(type_of, call.all_from(1)))
+        items = mapped if is_mapped else (value.items or (value,))
+        if "pack" in call.keywords or all(item.kind != "bool" for item in items):
             return
         inner = Inference(self.parameters, self.dtypes)
-        for parameter, item in zip(helper.args.args, items * 2):
+        for parameter, item in zip(helper.args.args, items if is_mapped else items * 2):
             inner.known[parameter.arg] = replace(item, shape=None, number=None)
         inner.block(helper.body)
-        for returned in walk(helper):
-            if not isinstance(returned, ast.Return) or returned.value is None:
-                continue
-            made = type_of(returned.value)
-            for item, result in zip(items, made.items or (made,)):
-                if item.kind == "bool" and result.kind in ("int", "float"):
-                    call.refuse(
-                        f"`ntl.{name}` is given truth values, and its function makes numbers of them, which "
-                        "it cannot combine again: cast the tile first, as in `.to(ntl.int32)`."
-                    )
+        if any(map(_is_of_bits, walk(helper))) or (not is_mapped and _makes_numbers(helper, items)):
+            call.refuse(
+                f"`ntl.{operation.name}` is given truth values, and its function makes numbers of them, which "
+                "are one bit wide there: cast the tile first, as in `.to(ntl.int32)`."
+            )
 
     def _assign(self, node: ast.Assign) -> None:
         self.assign(node.targets[0], held(self.of(node.value)))
@@ -191,6 +191,23 @@ class Inference(Expressions):
                     f"round, {self.known[name]} after it. Give it the shape and the element type that it "
                     "has in the loop before it begins.",
                 )
+
+
+def _is_of_bits(node: ast.AST) -> bool:
+    """Whether this is arithmetic with truth values alone."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        return all(type_of(operand).kind == "bool" for operand in (node.left, node.right))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return type_of(node.operand).kind == "bool"
+    return False
+
+
+def _makes_numbers(helper: ast.FunctionDef, items: Sequence[ValueType]) -> bool:
+    """Whether a function gives a number in a truth value's place."""
+    returned = [node.value for node in walk(helper) if isinstance(node, ast.Return) and node.value]
+    made = [type_of(value) for value in returned]
+    pairs = [pair for each in made for pair in zip(items, each.items or (each,))]
+    return any(item.kind == "bool" and new.kind in ("int", "float") for item, new in pairs)
 
 
 def type_of_round(bounds: ast.Call) -> ValueType:

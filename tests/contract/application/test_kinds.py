@@ -170,7 +170,11 @@ def reduced_beside_others(x, y):
     y = ntl.reduce((x.to(ntl.float32), x), 0, added_beside_others)[1]
 
 
-@pytest.mark.parametrize("application", [reduced, scanned, reduced_beside_others])
+def mapped(x, y):
+    y = ntl.map_elementwise(added, x, x)
+
+
+@pytest.mark.parametrize("application", [reduced, scanned, reduced_beside_others, mapped])
 def test_truth_values_that_a_function_makes_numbers_of_are_to_be_cast_first(application):
     with pytest.raises(ApplicationError, match=r"given truth values.*`.to\(ntl.int32\)`") as caught:
         called(application, torch.tensor([True, True]), output=torch.int32)
@@ -205,3 +209,16 @@ def among(x, z, y):
 def test_a_tile_is_looked_for_in_a_tuple_element_by_element():
     x, z = torch.arange(5), torch.tensor([7, 1, 2, 3, 4])
     assert called(among, x, z, output=torch.int32).tolist() == [2, 3, 1, 3, 3]
+
+
+def negated_or_either(one, other):
+    return -(one.to(ntl.int32)) + (one | other)
+
+
+def mapped_once_cast(x, y):
+    y = ntl.map_elementwise(negated_or_either, x, x == 0)
+
+
+def test_a_function_that_maps_truth_values_may_cast_them():
+    x = torch.tensor([True, False, True])
+    assert called(mapped_once_cast, x, output=torch.int32).tolist() == [0, 1, 0]
