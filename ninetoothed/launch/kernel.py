@@ -289,6 +289,7 @@ class Kernel(functools.partial[Any]):
             arguments, keywords: as in a call; the tensors may be on any device.
             target: ``("cuda", 90)``, ``("hip", "gfx942")``, …
             configuration: values of the meta symbols by name; by default each one's least.
+            num_warps, num_stages: by default what `make` was given, the first of several.
 
         Returns:
             Triton's ``CompiledKernel``; its ``asm`` has the text of every stage.

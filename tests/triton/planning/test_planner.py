@@ -5,6 +5,7 @@ No device: launches are only times, and memory is a list of what was done to it.
 
 from __future__ import annotations
 
+import functools
 import math
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 
 pytest.importorskip("triton")
 
+import ninetoothed
 from examples import mm, silu, softmax
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.planning import planner as planning
@@ -436,3 +438,13 @@ def test_where_all_that_count_fail_smaller_ones_are_tried(machine: Machine, monk
     chosen = Planner(definition, call).plan(addresses(call)).details["config"]
 
     assert chosen["BLOCK_SIZE_M"] == chosen["BLOCK_SIZE_N"] == 32
+
+
+@pytest.mark.parametrize("given", [2, (2, 8)])
+def test_compiled_for_a_target_it_has_the_warps_and_stages_that_make_was_given(given) -> None:
+    torch = pytest.importorskip("torch")
+    arranged = functools.partial(silu.arrangement, BLOCK_SIZE=64)
+    options = {"num_warps": given, "num_stages": given}
+    kernel = ninetoothed.make(arranged, silu.application, silu.tensors, **options)
+    compiled = kernel.compile(torch.zeros(99), torch.zeros(99), target=("cuda", 90))
+    assert (compiled.metadata.num_warps, compiled.metadata.num_stages) == (2, 2)

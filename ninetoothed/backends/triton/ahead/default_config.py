@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.ahead import Fixed
 from ninetoothed.kernels.call import Argument, Call, Device
-from ninetoothed.kernels.definition import Definition, Integers
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -26,8 +26,6 @@ _OTHER_SIZE = 4
 
 #: What a meta symbol is, as far as its bounds allow, where no estimate can be made.
 _MIDDLE = 64
-
-_NUM_STAGES = 3
 
 #: The options that a call's conditions can answer for, whatever its sizes.
 _SERVED = {
@@ -62,9 +60,8 @@ def choose(kernel: Definition, call: Call, limits: DeviceLimits) -> tuple[Config
         return best, estimator.seconds(best)
     except (ArrangementError, ArgumentError):
         chosen = {kernel.names[symbol]: _middle(symbol) for symbol in kernel.meta_symbols}
-        warps = _first(kernel.num_warps) or space.usual_warps(kernel, call, chosen)
-        stages = _first(kernel.num_stages) or _NUM_STAGES
-        return Config(tuple(chosen.items()), warps, stages), math.inf
+        warps = space.usual_warps(kernel, call, chosen)
+        return Config(tuple(chosen.items()), warps, space.usual_stages(kernel)), math.inf
 
 
 def is_served(kernel: Definition, config: Config) -> bool:
@@ -79,10 +76,6 @@ def has_declared_sizes(kernel: Definition) -> bool:
         for parameter in kernel.tensor_parameters
         for size in parameter.source.shape
     )
-
-
-def _first(given: Integers) -> int | None:
-    return given if isinstance(given, int) or given is None else given[0]
 
 
 def _middle(symbol: Symbol) -> int:

@@ -393,7 +393,7 @@ def compile_for_target(
     if names - set(chosen):
         chosen = {**dict(choosing.plainest(kernel, call)[0].values), **chosen}
     warps = num_warps or choosing.usual_warps(kernel, call, chosen)
-    config = Config(tuple(chosen.items()), warps, num_stages or 3)
+    config = Config(tuple(chosen.items()), warps, num_stages or choosing.usual_stages(kernel))
     target = Target.parse(target)
     first, *_ = choices.choices(kernel, call, environment_of(kernel, call, config), target)
     config = choosing.settled(replace(config, options=first))

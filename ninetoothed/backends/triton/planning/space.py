@@ -97,7 +97,7 @@ def plainest(kernel: Definition, call: Call) -> tuple[Config, tuple[int, ...]]:
         first, *_ = tuning.fitting(tuning.values_of(kernel), check)
         grid = _grid(kernel, call, first)
     warps = usual_warps(kernel, call, dict(first.values))
-    return replace(first, num_warps=warps, num_stages=_NUM_STAGES), grid
+    return replace(first, num_warps=warps, num_stages=usual_stages(kernel)), grid
 
 
 def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits | Target) -> bool:
@@ -110,10 +110,17 @@ def applies(kernel: Definition, call: Call, config: Config, device: DeviceLimits
 
 
 def usual_warps(kernel: Definition, call: Call, chosen: Mapping[str, int] | None = None) -> int:
-    """A number of warps that gives each thread some elements of the largest tile."""
+    """The number of warps that `make` was given, or one that gives each thread some elements."""
+    if kernel.num_warps is not None:
+        return _several(kernel.num_warps)[0]
     largest = _largest_tile(kernel, call, Config(tuple((chosen or {}).items()), 1, 1))
     warps = next_power_of_2(largest // (32 * _ELEMENTS_PER_THREAD))
     return min(max(warps, 4), 16)
+
+
+def usual_stages(kernel: Definition) -> int:
+    """The number of stages that `make` was given, or Triton's own."""
+    return _NUM_STAGES if kernel.num_stages is None else _several(kernel.num_stages)[0]
 
 
 def _plain(kernel: Definition, call: Call, estimator: Estimator) -> list[Config]:
