@@ -109,7 +109,8 @@ def access_of(
     ]
     # The only lane of a dimension of size 1 decides nothing.
     only = {lane: 0 for lane, size in zip(lanes, tile_shape) if size == 1}
-    conditions = needed([condition.substitute(only) for condition in conditions], facts)
+    known = [as_symbol(simplify(condition.substitute(only))) for condition in conditions]
+    conditions = needed(known, facts)
     # A tile is padded to powers of two. So far a lane was taken to lie in the tile; from here on it
     # may lie beyond, or the conditions that see to it would be proved away.
     beyond = positions("coordinate", tuple(map(held_size, tile_shape)))
@@ -257,7 +258,7 @@ def _jagged_conditions(source: Level, indices: Indices, conditions: list[Symbol]
 
 
 def needed(conditions: Iterable[Symbol], facts: Iterable[Symbol] = ()) -> list[Symbol]:
-    """The conditions without those that always hold and those that others imply.
+    """The conditions, as they are given, without those that always hold and those that others imply.
 
     Args:
         facts: conditions that are known to hold.
@@ -268,13 +269,13 @@ def needed(conditions: Iterable[Symbol], facts: Iterable[Symbol] = ()) -> list[S
         simplified = as_symbol(simplify(condition))
         if simplified.op == "const" and simplified.operands[0]:
             continue
-        unique[simplified] = simplified
+        unique.setdefault(simplified, condition)
     result = list(unique)
     for condition in list(result):
         others = [other for other in result if other is not condition]
         if any(_implies(other, condition) for other in (*known, *others)):
             result = others
-    return result
+    return [unique[condition] for condition in result]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -173,10 +173,13 @@ class _Sizes:
 def with_shapes(program: Program, shapes: dict[str, tuple[int, ...]]) -> Program:
     """The program called with tensors of other shapes; where steps ask for sizes, they have these."""
     parameters = [replace(p, shape=shapes[p.name]) for p in program.parameters]
-    asking = {step for p in parameters for step in p.steps if "shape" in (step.written or "")}
+    # Before Python 3.12 a step with a slice has no hash.
+    asking = [step for p in parameters for step in p.steps if "shape" in (step.written or "")]
     known = {p.name: _Sizes(gather.Gathered.source(p.shape)) for p in parameters}
     known |= {
-        f"{p.name}_arranged": _Sizes(gathered(p)) for p in parameters if asking.isdisjoint(p.steps)
+        f"{p.name}_arranged": _Sizes(gathered(p))
+        for p in parameters
+        if not any(step in asking for step in p.steps)
     }
 
     def fitting(step: Step) -> Step:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArrangementError
 
@@ -88,3 +89,21 @@ def test_padding_has_one_number_of_tiles_as_a_number_and_as_a_symbol(amount):
         grids.append(torch.nan_to_num(out, nan=-1.0))
     assert torch.equal(*grids)
     assert torch.equal(grids[0], torch.nn.functional.pad(source, (amount, amount)))
+
+
+def test_of_what_a_flattened_tile_has_beyond_its_tensor_nothing_is_stored():
+    def arrangement(y):
+        arranged = y.tile((2, 3, -1))
+        arranged.dtype = arranged.dtype.flatten()
+        arranged = arranged.pad(((0, 0), (0, 3), (2, 1)))
+        arranged.dtype = arranged.dtype.flatten()
+        arranged.dtype = arranged.dtype.pad(((0, 3),))
+        arranged.dtype = arranged.dtype[None, None, 18:]
+        return (arranged,)
+
+    def application(y):
+        y = ntl.full(y.shape, 1.0, ntl.float32)  # noqa: F841
+
+    memory = torch.zeros(60)
+    ninetoothed.make(arrangement, application, (Tensor(3),))(memory[:15].view(3, 1, 5))
+    assert memory.nonzero().flatten().tolist() == [8, 9]
