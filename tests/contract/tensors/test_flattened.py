@@ -94,6 +94,7 @@ def test_padding_has_one_number_of_tiles_as_a_number_and_as_a_symbol(amount):
 def test_of_what_a_flattened_tile_has_beyond_its_tensor_nothing_is_stored():
     def arrangement(y):
         arranged = y.tile((2, 3, -1))
+        arranged.dtype = arranged.dtype.flatten(end_dim=-1)
         arranged.dtype = arranged.dtype.flatten()
         arranged = arranged.pad(((0, 0), (0, 3), (2, 1)))
         arranged.dtype = arranged.dtype.flatten()
