@@ -19,6 +19,7 @@ from ninetoothed.backends import base
 from ninetoothed.backends.triton.backend import TritonBackend
 from ninetoothed.backends.triton.planning.planner import Planner
 from ninetoothed.backends.triton.translation import specialize
+from ninetoothed.kernels.call_types import as_given
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.recorded_calls import definition_of
@@ -162,7 +163,7 @@ class Workshop:
     def _foretold(self, kernels: Kernels, trial: Trial, like: Sequence[Planned]) -> bool:
         """Has a search's result be the same configuration but for the trial; whether it can be."""
         for operation, plan in zip(self._task.operations, like, strict=True):
-            planner = Planner(definition_of(kernels.of(operation), plan.call), plan.call)
+            planner = Planner(_given(kernels.of(operation), plan.call), plan.call)
             config = trial.without(plan.config)
             if not planner._applies(config):
                 return False
@@ -174,11 +175,16 @@ class Workshop:
         return True
 
 
+def _given(kernel: Kernel, call: base.Call) -> Definition:
+    """A kernel as a call gives it."""
+    return as_given(definition_of(kernel, call), call)
+
+
 def _is_taken(trial: Trial, operation: Operation, plan: Planned) -> bool:
     """Whether one kernel has what is tried."""
     if trial.option and trial.option != "eviction_policy":
         return trial.option in dict(plan.config.options)
-    fresh, config = definition_of(Kernels().of(operation), plan.call), plan.config
+    fresh, config = _given(Kernels().of(operation), plan.call), plan.config
     if trial.option:
         config = replace(config, options=(*config.options, (trial.option, trial.value)))
     with trial.switched_off():

@@ -26,6 +26,7 @@ from benchmarks.common.measure import environment
 from ninetoothed.backends.triton.planning.planner import Planner
 from ninetoothed.backends.triton.planning.space import space_of
 from ninetoothed.errors import NineToothedError
+from ninetoothed.kernels.call_types import as_given
 from ninetoothed.launch.arguments import described
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.tuning.space import Config, Space
@@ -83,7 +84,9 @@ def planned(kernel: Kernel, given: dict[str, Any]) -> tuple[Planner, Space, tupl
     frontend = kernel.frontend_of(bound)
     definition = kernel.definition_of(bound, frontend)
     _, values = described(definition, frontend, bound)
-    planner = Planner(definition, kernel.call_of(**given))
+    call = kernel.call_of(**given)
+    definition = as_given(definition, call)
+    planner = Planner(definition, call)
     space = space_of(definition, planner._decisive, planner._limits)
     return planner, space, (frontend.current_stream(0), *values)
 

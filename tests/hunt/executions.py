@@ -28,13 +28,13 @@ import torch
 
 from ninetoothed import plugins
 from ninetoothed.errors import DeclarationWarning, NineToothedError
-from ninetoothed.launch.recorded_calls import definition_of
 from ninetoothed.program.verify import verify
 from tests.hunt import reference
 from tests.hunt.description import Program
 from tests.hunt.memory import content, places, poison_of
 from tests.hunt.text import module
 from tests.hunt.values import FLOATS, is_float, unequal_meetings
+from tests.triton.emitted import given_by
 
 #: What runs in Triton's interpreter.
 INTERPRETERS = ("interpreter", "plain", "options", "class", "ahead")
@@ -211,7 +211,7 @@ def _called(
     if backend != "numpy":
         # NumPy runs the application itself.
         call = kernel.call_of(*arguments, **constants)
-        verify(definition_of(kernel, call).optimized)
+        verify(given_by(kernel, call).optimized)
     if backend == "cubin":
         compiled = kernel.compile(*arguments, target=("cuda", 90), **constants)
         assert compiled.asm["cubin"]

@@ -21,11 +21,11 @@ from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.planning.cost_features import Estimator
 from ninetoothed.cache import Cache
 from ninetoothed.language import dtypes
-from ninetoothed.launch.recorded_calls import definition_of
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.search import Search
 from ninetoothed.tuning.space import Config, Space, effort
 from tests.golden.kernels import TEN
+from tests.triton.emitted import given_by
 from tests.tuning.machines import H200
 
 MEASURED = json.loads((Path(__file__).parent / "rankings.json").read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def ranked(task: dict[str, Any]) -> tuple[Space, dict[Config, float]]:
         Config(tuple(zip(task["symbols"], values)), warps, stages, tuple(options.items())): time
         for values, warps, stages, options, time in task["times"]
     }
-    estimator = Estimator(definition_of(kernel, call), call, H200)
+    estimator = Estimator(given_by(kernel, call), call, H200)
     return Space({config: estimator.seconds(config) for config in times}), times
 
 

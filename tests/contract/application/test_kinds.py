@@ -219,6 +219,6 @@ def mapped_once_cast(x, y):
     y = ntl.map_elementwise(negated_or_either, x, x == 0)
 
 
-def test_a_function_that_maps_truth_values_may_cast_them():
+def test_a_function_maps_truth_values_that_it_casts():
     x = torch.tensor([True, False, True])
     assert called(mapped_once_cast, x, output=torch.int32).tolist() == [0, 1, 0]

@@ -12,8 +12,8 @@ pytest.importorskip("triton", reason="needs Triton")
 from examples import mm, sdpa  # noqa: E402
 from ninetoothed.backends.triton.planning import choices  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
-from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
+from tests.triton.emitted import given_by  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.options.cases import loop_splitting as cases  # noqa: E402
 
@@ -37,11 +37,11 @@ def attention(length, is_causal=False):
 
 def source(kernel, call, chosen=SPLIT):
     config = Config(TILES[kernel.name], 4, 3, chosen)
-    return specialize(definition_of(kernel, call), call, config).emitted.text
+    return specialize(given_by(kernel, call), call, config).emitted.text
 
 
 def tried(kernel, call):
-    definition = definition_of(kernel, call)
+    definition = given_by(kernel, call)
     environment = environment_of(definition, call, Config(TILES[kernel.name], 4, 3))
     return {
         dict(chosen).get("loop_splitting", 0)

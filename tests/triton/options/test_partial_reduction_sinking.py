@@ -13,6 +13,7 @@ from examples import sdpa  # noqa: E402
 from ninetoothed.backends.triton.options.partial_reduction_sinking import applies, run  # noqa: E402
 from ninetoothed.backends.triton.printers.triton import emit  # noqa: E402
 from ninetoothed.backends.triton.translation import generic  # noqa: E402
+from ninetoothed.kernels.call_types import with_scales  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
 from tests.triton.interpreted import failures  # noqa: E402
 from tests.triton.options.cases.partial_reduction_sinking import KERNELS  # noqa: E402
@@ -40,7 +41,8 @@ def test_of_the_ten_only_attention_has_such_a_sum():
 
 
 def test_the_loop_carries_partial_sums():
-    text = emit(generic(sdpa.kernel.definition, partial_reduction_sinking=1)).text
+    scaled = with_scales(sdpa.kernel.definition, {"scale"})
+    text = emit(generic(scaled, partial_reduction_sinking=1)).text
 
     assert "total_parts = total_parts * as_column(correction) + partial_sums(weights)" in text
     assert "    total = tl.sum(total_parts, axis=1)\n" in text

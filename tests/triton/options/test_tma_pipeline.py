@@ -19,9 +19,9 @@ from ninetoothed.backends.triton.planning.space import space_of  # noqa: E402
 from ninetoothed.backends.triton.printers.gluon.translation import needs_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, lowered  # noqa: E402
-from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
+from tests.triton.emitted import given_by  # noqa: E402
 from tests.triton.options.cases.tma_pipeline import (  # noqa: E402
     HOPPER,
     attention,
@@ -133,7 +133,7 @@ def test_four_warps_whatever_was_asked_for():
     kernel, call = attention()
     found = [
         c
-        for c in space_of(definition_of(kernel, call), call, H200).ranked
+        for c in space_of(given_by(kernel, call), call, H200).ranked
         if dict(c.options).get("tma_pipeline")
     ]
 
@@ -146,7 +146,7 @@ def test_four_warps_whatever_was_asked_for():
 )
 def test_the_estimate_knows_which_was_measured_to_be_best(width, blocks):
     kernel, call = attention(queries=1024, keys=1024, width=width, heads=24)
-    first, *_ = space_of(definition_of(kernel, call), call, H200).ranked
+    first, *_ = space_of(given_by(kernel, call), call, H200).ranked
 
     assert dict(first.options)["tma_pipeline"] == 1
     assert (first["BLOCK_SIZE_M"], first["BLOCK_SIZE_N"]) == blocks
@@ -258,7 +258,7 @@ def test_a_condition_that_holds_is_a_constant_where_it_has_to_stay():
 
     assert "    if i >= i_whole:\n" in text and "    else:\n" in text
     assert text.count("gl.where(gl.full((BLOCK_SIZE_M, BLOCK_SIZE_N), True, gl.int1") == 1
-    assert compiled_for(definition_of(kernel, call), found, HOPPER, config).asm["cubin"]
+    assert compiled_for(given_by(kernel, call), found, HOPPER, config).asm["cubin"]
 
 
 def test_what_no_condition_changes_is_not_selected():
@@ -271,7 +271,7 @@ def test_no_registers_are_kept_in_memory():
     """Two loops with the values of both took 72 bytes of it a thread."""
     kernel, call = attention(is_causal=True, queries=1024, keys=1024)
     found, config = specialized(kernel, call, 64, 128, tma_pipeline=1, loop_splitting=1)
-    machine_code = compiled_for(definition_of(kernel, call), found, HOPPER, config).asm["cubin"]
+    machine_code = compiled_for(given_by(kernel, call), found, HOPPER, config).asm["cubin"]
 
     assert found.most_registers == 128 and frame_bytes(machine_code) == 0
 
@@ -303,7 +303,7 @@ def test_what_tiles_look_like_in_shared_memory_is_in_the_signature():
 def test_machine_code(is_causal, width, dtype, size):
     kernel, call = attention(width=width, dtype=dtype, is_causal=is_causal, keys=777)
     found, config = specialized(kernel, call, tma_pipeline=size, loop_splitting=int(is_causal))
-    compiled = compiled_for(definition_of(kernel, call), found, HOPPER, config)
+    compiled = compiled_for(given_by(kernel, call), found, HOPPER, config)
 
     assert "wgmma.mma_async" in compiled.asm["ptx"]
     assert "cp.async.bulk.tensor.4d.shared" in compiled.asm["ptx"]
@@ -344,7 +344,7 @@ def test_the_one_that_the_others_are_changes_of():
 def test_what_is_not_understood_is_not_offered_for_a_reason(application, reason):
     kernel, call = attention(made(application))
     config = Config((("BLOCK_SIZE_M", 64), ("BLOCK_SIZE_N", 64)), 4, 3)
-    definition = definition_of(kernel, call)
+    definition = given_by(kernel, call)
     environment = environment_of(definition, call, config)
     chosen = {"descriptors": 1, "tma_pipeline": 1}
 
@@ -358,4 +358,4 @@ def test_names_of_the_user_are_not_taken():
     specialized_, config = specialized(kernel, call, tma_pipeline=1)
 
     assert "output_buffer_1 = gl.allocate_shared_memory" in specialized_.emitted.text
-    assert compiled_for(definition_of(kernel, call), specialized_, HOPPER, config).asm["cubin"]
+    assert compiled_for(given_by(kernel, call), specialized_, HOPPER, config).asm["cubin"]

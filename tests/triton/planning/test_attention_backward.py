@@ -20,8 +20,8 @@ from ninetoothed.backends.triton.planning.planner import compiled_for  # noqa: E
 from ninetoothed.backends.triton.planning.space import space_of  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import specialize  # noqa: E402
-from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
+from tests.triton.emitted import given_by  # noqa: E402
 from tests.triton.options.cases.tma_pipeline import frame_bytes, register_count  # noqa: E402
 from tests.tuning.machines import H200  # noqa: E402
 
@@ -59,7 +59,7 @@ def planned(walk, size, is_causal, length=4096):
         given = *[heads] * 5, 0.125, is_causal, statistic, heads, statistic
     kernel = ninetoothed.make(*parts, tuple(tensors))
     call = kernel.call_of(*given)
-    return definition_of(kernel, call), call
+    return given_by(kernel, call), call
 
 
 def with_rings(definition, **options):

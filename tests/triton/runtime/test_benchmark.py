@@ -7,7 +7,7 @@ from ninetoothed import Tensor
 from ninetoothed.backends.triton.runtime import benchmark
 from ninetoothed.kernels.call import Argument, Call, Device
 from ninetoothed.language.dtypes import float32
-from ninetoothed.launch.recorded_calls import definition_of
+from tests.triton.emitted import given_by
 
 
 class Memory:
@@ -43,7 +43,7 @@ def test_a_tensor_that_goes_backwards_is_kept_from_its_lowest_element(monkeypatc
     monkeypatch.setattr(benchmark, "runtime", lambda backend: memory)
     monkeypatch.setattr(benchmark.driver, "flush_bytes", lambda index, backend: 1)
 
-    timing = benchmark.Benchmark(definition_of(kernel, call), call, (0, 4096), ["x"])
+    timing = benchmark.Benchmark(given_by(kernel, call), call, (0, 4096), ["x"])
     with timing.begun():
         pass
 

@@ -14,9 +14,9 @@ from ninetoothed.backends.triton.planning.choices import choices  # noqa: E402
 from ninetoothed.backends.triton.planning.space import settled  # noqa: E402
 from ninetoothed.backends.triton.specialization.target import Target  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of, specialize  # noqa: E402
-from ninetoothed.launch.recorded_calls import definition_of  # noqa: E402
 from ninetoothed.tuning.space import Config  # noqa: E402
 from tests.golden.kernels import TEN  # noqa: E402
+from tests.triton.emitted import given_by  # noqa: E402
 
 HOPPER = Target("cuda", 90, 32)
 
@@ -41,9 +41,9 @@ def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
     """The values of the option that are tried."""
     config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
     found = choices(
-        definition_of(kernel, call),
+        given_by(kernel, call),
         call,
-        environment_of(definition_of(kernel, call), call, config),
+        environment_of(given_by(kernel, call), call, config),
         device,
         given or {},
     )
@@ -53,10 +53,10 @@ def tried(kernel, call, rows=64, columns=64, device=HOPPER, given=None):
 def specialized(kernel, call, rows=64, columns=64, **options):
     """A specialized kernel, and its configuration."""
     config = Config((("BLOCK_SIZE_M", rows), ("BLOCK_SIZE_N", columns)), 4, 3)
-    environment = environment_of(definition_of(kernel, call), call, config)
-    chosen, *_ = choices(definition_of(kernel, call), call, environment, HOPPER, options)
+    environment = environment_of(given_by(kernel, call), call, config)
+    chosen, *_ = choices(given_by(kernel, call), call, environment, HOPPER, options)
     config = settled(Config(config.values, 4, 3, chosen))
-    return specialize(definition_of(kernel, call), call, config), config
+    return specialize(given_by(kernel, call), call, config), config
 
 
 def frame_bytes(machine_code):
