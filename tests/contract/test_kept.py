@@ -287,3 +287,31 @@ def test_what_a_way_gives_in_a_round_is_kept_where_it_has_no_element(application
     for n, wanted in enumerate(expected):
         kernel(x, n, y)
         assert y.item() == wanted
+
+
+def lessened_where_compared_twice(x, n, y):
+    kept = n
+    for k in range(x.shape[0]):
+        kept -= x[k][n] < 9 <= 9
+    y[0] = kept
+
+
+def lessened_where_both_hold(x, n, y):
+    kept = n
+    for k in range(x.shape[0]):
+        kept -= (x[k][n] < 9) and (n < 9)
+    y[0] = kept
+
+
+@pytest.mark.parametrize("application", [lessened_where_compared_twice, lessened_where_both_hold])
+def test_of_several_conditions_none_is_there_where_one_has_no_element(application):
+    def arrangement(x, n, y):
+        return x.tile((3,)).tile((-1,)), n, y.tile((1,)).tile((1,))
+
+    x = torch.arange(1.0, 5)
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))
+    # Of two tiles of three there are four elements: both first ones, and one of each of the others.
+    for n, wanted in ((0, -2), (2, 1), (3, 3)):
+        y = torch.full((1,), float("nan"))
+        kernel(x, n, y)
+        assert y.item() == wanted

@@ -20,7 +20,7 @@ def _is_tuple(value: object) -> bool:
 @triton.constexpr_function
 def _shape(value: Any) -> list[int]:
     """The shape of a tile, or of those in a tuple."""
-    tile = value[0] if isinstance(value, (tuple, tl.tuple)) else value
+    tile = value[0] if _is_tuple(value) else value
     return [getattr(size, "value", size) for size in tile.shape]
 
 

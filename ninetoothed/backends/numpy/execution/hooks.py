@@ -149,7 +149,13 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
     def join(left: Any, right: Any) -> Any:
         if any(isinstance(value, Tile) and value.ndim for value in (left, right)):
             return _function(name)(left, right)
-        return right if bool(left) is on else left
+        chosen = right if bool(left) is on else left
+        missing = [mask for v in (left, right) if isinstance(v, Tile) for mask in v.validity]
+        if not missing:
+            return chosen
+        # It exists where both do.
+        kept = as_tile(chosen)
+        return Tile(kept.data, kept.dtype, tuple(missing))
 
     return join
 
