@@ -85,6 +85,16 @@ def sum_of_what_moved_by_an_index_that_a_round_raises(x, y):
     y = ntl.sum(last)
 
 
+@case(blocks_of(4), SIXTEEN, FIVE, expected=[2 + 2 + 2 + 2])
+def places_of_what_met_a_tile_by_an_index_that_a_round_raises(x, z, y):
+    total = 0
+    k = 0
+    while k < x.shape[0]:
+        total += ntl.argmax(z[ntl.arange(0, 4) - 1] + x[k], axis=0)
+        k += 1
+    y = total
+
+
 @case(blocks_of(4), FIVE, expected=[-3 + 2 - 1 + 1.5])
 def sum_of_what_a_loop_in_a_round_raised(x, y):
     total = ntl.full((4,), 1.0, ntl.float32)

@@ -41,9 +41,10 @@ def find(arguments: Arguments, operation: Operation) -> bool:
     if value.type.dtype is dtypes.bfloat16:
         given = language("cast", [given, _type(dtypes.float32, node)], node)
     name = analysis.draft.fresh("searched")
+    # First, since an index may be given a name for its masks, which is then read where the tile is loaded.
+    real = is_real(analysis, read(name, node), value.validity, node)
     analysis.draft.insert_before(analysis.statement, assign(name, given, node))
     given = read(name, node)
-    real = is_real(analysis, nodes.clone(given), value.validity, node)
     whole = [given, _places(given, axis, len(value.shape), size), real]
     function = nodes.at(
         nodes.ExternRef(name=_helper(analysis, operation.identity == "lowest", node)), node
