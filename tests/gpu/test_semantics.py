@@ -8,6 +8,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract import test_made_sizes, test_stores, test_validity  # noqa: E402
 from tests.contract.application import test_by_zero, test_meaning, test_scans  # noqa: E402
+from tests.contract.tensors import test_reshaped  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -18,6 +19,7 @@ _CHOSEN = {
         "test_of_what_is_made_in_a_size_truth_values_are_stored",
     ),
     test_scans: ("test_scans_are_what_plain_numpy_says",),
+    test_reshaped: ("test_what_was_reshaped_is_reduced_as_in_numpy",),
     test_stores: (
         "test_what_threads_are_still_to_load_no_other_stores_to",
         "test_of_what_moved_that_alone_is_stored_which_exists",

@@ -89,7 +89,10 @@ def test_another_build_of_triton_is_another_key(specialized, monkeypatch) -> Non
     assert key(specialized) != before
 
 
-@pytest.mark.parametrize("file", ["library.py", "division.py", "specialization/magic_division.py"])
+@pytest.mark.parametrize(
+    "file",
+    ["library.py", "division.py", "specialization/magic_division.py", "compiler/reductions.py"],
+)
 def test_another_function_that_kernels_call_is_another_key(
     specialized, file, tmp_path, monkeypatch
 ):

@@ -89,8 +89,9 @@ def _library() -> tuple[Any, ...]:
 
 @functools.lru_cache(maxsize=1)
 def _functions(folder: Path = Path(__file__).parents[1]) -> str:
-    """A digest of the files with the functions that emitted kernels call."""
-    files = (*sorted(folder.glob("*.py")), folder / "specialization" / "magic_division.py")
+    """A digest of the files with the functions that emitted kernels call, and with what changes these."""
+    more = ("specialization/magic_division.py", "compiler/reductions.py")
+    files = (*sorted(folder.glob("*.py")), *(folder / name for name in more))
     return digest(*(file.read_bytes() for file in files))
 
 

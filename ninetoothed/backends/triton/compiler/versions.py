@@ -148,6 +148,11 @@ def _print_no_dump(*values: object, **keywords: Any) -> None:
         builtins.print(*values, **keywords)
 
 
+def reduces_in_any_layout() -> bool:
+    """Whether Triton lowers reductions rightly however tiles are laid out; else see `reductions`."""
+    return version() >= (3, 7)
+
+
 def source_class(is_gluon: bool) -> Any:
     """What Triton's compiler is given: a function in Triton or in Gluon."""
     if is_gluon:

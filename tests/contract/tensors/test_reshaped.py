@@ -1,0 +1,119 @@
+"""Reductions of what was reshaped, gathered or flipped, against plain NumPy.
+
+Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on devices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+
+torch = pytest.importorskip("torch")
+
+
+def planes(x, y):
+    return x.tile((2, 8, 8)), y.tile((2,))
+
+
+def sum_of_planes(x, y):
+    y = ntl.sum(ntl.reshape(x, (2, 64)), axis=1)
+
+
+def place_in_planes(x, y):
+    y = ntl.argmax(ntl.reshape(x, (2, 64)), axis=1)
+
+
+def least_and_place_in_planes(x, y):
+    value, place = ntl.min(ntl.reshape(x, (2, 64)), axis=1, return_indices=True)
+    y = value + place
+
+
+def sum_in_rounds(x, y):
+    flat = ntl.reshape(x, (2, 64))
+    for _ in range(3):
+        flat -= ntl.expand_dims(ntl.sum(flat, axis=1), 1) / 64
+    y = ntl.max(flat, axis=1)
+
+
+def rows(x, y):
+    arranged = x.tile((2, 8)).tile((1, -1))
+    arranged.dtype = arranged.dtype.squeeze(0)
+    return arranged, y.tile((2, 1))
+
+
+def least_of_flipped(x, y):
+    y = ntl.min(ntl.view(ntl.flip(x[1], 1), 16), axis=0, keep_dims=True)
+
+
+def most_of_gathered(x, y):
+    flat = ntl.reshape(ntl.gather(x[0], ntl.zeros(x[0].shape, ntl.int32), 1), (16,))
+    y = ntl.max(ntl.where(flat > 1, -1, flat), axis=0, keep_dims=True)
+
+
+def _thrice(x):
+    for _ in range(3):
+        x = x - x.sum(axis=1, keepdims=True) / 64
+    return x.max(axis=1)
+
+
+@dataclass(frozen=True)
+class Row:
+    application: Callable[..., Any]
+    arrangement: Callable[..., Any]
+    shape: tuple[int, ...]
+    result: tuple[int, ...]
+    expected: Callable[[np.ndarray], np.ndarray]
+    tensors: tuple[Any, ...]
+
+
+def _of_planes(application, expected):
+    shape = (4, 8, 8)
+    return Row(
+        application,
+        planes,
+        shape,
+        (4,),
+        lambda x: np.concatenate(
+            [np.broadcast_to(expected(part), (2,)) for part in (x[:2], x[2:])]
+        ),
+        (Tensor(3), Tensor(1)),
+    )
+
+
+def _of_rows(application, expected):
+    return Row(application, rows, (2, 9), (2, 1), expected, (Tensor(2), Tensor(2)))
+
+
+ROWS = [
+    _of_planes(sum_of_planes, lambda x: x.reshape(2, 64).sum(axis=1)),
+    _of_planes(place_in_planes, lambda x: x.reshape(2, 64).argmax(axis=1)),
+    _of_planes(
+        least_and_place_in_planes,
+        lambda x: x.reshape(2, 64).min(axis=1) + x.reshape(2, 64).argmin(axis=1),
+    ),
+    _of_planes(sum_in_rounds, lambda x: _thrice(x.reshape(2, 64))),
+    _of_rows(least_of_flipped, lambda x: x[:, 8].min()),
+    _of_rows(most_of_gathered, lambda x: np.where(x[:, 0] > 1, -1, x[:, 0]).max()),
+]
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 4])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.application.__name__)
+def test_what_was_reshaped_is_reduced_as_in_numpy(row, num_warps):
+    kernel = ninetoothed.make(row.arrangement, row.application, row.tensors, num_warps=num_warps)
+    generator = torch.Generator().manual_seed(5)
+    # Each is another number, and sums of them are exact.
+    x = (torch.randperm(math.prod(row.shape), generator=generator) - 100.0).reshape(row.shape)
+    y = torch.full(row.result, float("nan"))
+    kernel(x, y)
+    expected = np.broadcast_to(row.expected(x.cpu().numpy()), row.result)
+    np.testing.assert_allclose(y.cpu().numpy(), expected, rtol=1e-5)
