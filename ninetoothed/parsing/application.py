@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from ninetoothed.parsing import source
@@ -15,7 +16,9 @@ from ninetoothed.parsing.objects import value_of
 from ninetoothed.parsing.statements import StatementFrame, assigned_names
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value
 from ninetoothed.program.inference import infer
+from ninetoothed.program.nodes import at
 from ninetoothed.program.program import Program
+from ninetoothed.program.types import type_of
 
 
 def parse(
@@ -54,6 +57,7 @@ def parse(
             _first_return(function.tree),
             "An application returns nothing: it stores by assigning to its parameters.",
         )
+    _join_tiles(state)
     program = Program(
         name=name,
         parameters=tuple(parameters),
@@ -65,6 +69,40 @@ def parse(
     )
     infer(program, is_checked=True)
     return program
+
+
+def _join_tiles(state: State) -> None:
+    """Has both operands of ``and`` and ``or`` made where one is a tile: these go element by element."""
+    parameters = list(state.parameters.values())
+    while state.joining:
+        infer(SimpleNamespace(parameters=parameters, helpers=state.helpers, body=state.block))
+        choice = next(filter(_is_of_tiles, state.joining), None)
+        if choice is None:
+            return
+        state.joining.remove(choice)
+        _join(choice, state.block)
+
+
+def _is_of_tiles(choice: ast.If) -> bool:
+    """Whether one of two operands is a tile."""
+    last: Any = choice.body[-1]
+    return bool(type_of(choice.test).rank or type_of(last.value).rank)
+
+
+def _join(choice: ast.If, block: list[ast.stmt]) -> None:
+    """Puts what makes a second operand into the block where that stands, and joins it with the first one."""
+    for place, statement in enumerate(block):
+        if statement is choice:
+            last: Any = choice.body[-1]
+            op: ast.boolop
+            test, op = choice.test, ast.And()
+            if isinstance(test, ast.UnaryOp):
+                test, op = test.operand, ast.Or()
+            last.value = at(ast.BoolOp(op=op, values=[test, last.value]), last)
+            block[place : place + 1] = choice.body
+        elif isinstance(statement, ast.If | ast.For | ast.While):
+            _join(choice, statement.body)
+            _join(choice, statement.orelse)
 
 
 class FunctionFrame(StatementFrame):

@@ -30,6 +30,8 @@ class AssignmentFrame(CallFrame):
         value = self.evaluate(node.value)
         if len(node.targets) > 1:
             value = self.computed_once(value, node, "value")
+        elif isinstance(node.targets[0], ast.Name) and not self._target(node.targets[0]).stores:
+            value = self.unnamed(value)
         for target in node.targets:
             self.assign(target, copy_of(value) if len(node.targets) > 1 else value, node)
 

@@ -21,8 +21,14 @@ from ninetoothed.parsing.values import (
     same,
 )
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.effects import conflicts, has_effect, reads_memory
-from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.effects import (
+    conflicts,
+    has_effect,
+    names_assigned,
+    names_read,
+    reads_memory,
+)
+from ninetoothed.program.nodes import ElementPlace, SourcePlace, SymbolValue
 
 
 class BindingFrame(Frame):
@@ -69,7 +75,10 @@ class BindingFrame(Frame):
 
     def _kept(self, value: Any, start: int, origin: ast.AST) -> Any:
         """``value``, saved at position ``start`` of the block if what follows there changes it."""
-        if isinstance(value, Runtime):
+        if isinstance(value, Runtime) and isinstance(value.node, ElementPlace | SourcePlace):
+            kept = (self._kept(Runtime(index), start, origin) for index in value.node.indices)
+            value.node.indices = [index.node for index in kept]
+        elif isinstance(value, Runtime):
             if conflicts(value.node, self.state.block[start:]):
                 name = self.state.fresh("value")
                 self.state.block.insert(start, self.assignment(name, value.node, origin))
@@ -102,6 +111,18 @@ class BindingFrame(Frame):
         if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
             return Runtime(self.saved(value.node, node, wish))
         return value
+
+    def unnamed(self, value: Value) -> Value:
+        """The atomic operation itself whose result a value is, where it was the last statement."""
+        last = self.state.block[-1] if self.state.block else None
+        if last is None or last is not self.state.atomic or not isinstance(value, Runtime):
+            return value
+        assert isinstance(last, ast.Assign)
+        if names_read(value.node) != names_assigned([last]) or not isinstance(value.node, ast.Name):
+            return value
+        self.state.names.discard(value.node.id)
+        self.state.block.pop()
+        return Runtime(last.value)
 
     # Binding.
 

@@ -39,7 +39,9 @@ class CallFrame(LanguageCallFrame):
             return self._inlined(function, bound, node)
         if isinstance(function, Runtime):
             return self._method_call(function, node)
-        arguments, keywords = self._arguments(node)
+        item = function.object if isinstance(function, Known) else None
+        changes = isinstance(item, LanguageFunction) and is_atomic(item.name)
+        arguments, keywords = self._arguments(node, changes)
         arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
         if isinstance(function, Method):
             return self.tile_method(function, arguments, keywords, node)
@@ -47,7 +49,7 @@ class CallFrame(LanguageCallFrame):
             raise self.error(node, "This cannot be called.")
         item = function.object
         if isinstance(item, LanguageFunction):
-            if is_atomic(item.name):
+            if changes:
                 if "pointer" in keywords:
                     arguments = [keywords.pop("pointer"), *arguments]
                 first, *rest = arguments or [Known(None)]
@@ -70,9 +72,24 @@ class CallFrame(LanguageCallFrame):
 
     # Arguments.
 
-    def _arguments(self, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
-        """Positional and keyword arguments as values, in the order they are written."""
-        return self._in_call(node, lambda item: self._plain(self._argument(item)), self._kept_read)
+    def _arguments(
+        self, node: ast.Call, changes: bool = False
+    ) -> tuple[list[Value], dict[str, Value]]:
+        """Positional and keyword arguments as values, in the order they are written.
+
+        Args:
+            changes: whether the first one is what an atomic operation changes: its place, not its value.
+        """
+        places = [
+            *(node.args[:1] if changes else []),
+            *(item.value for item in node.keywords if changes and item.arg == "pointer"),
+        ]
+
+        def evaluate(item: ast.expr) -> Value:
+            value = self._plain(self._argument(item))
+            return self.place_of(value, node) if item in places else value
+
+        return self._in_call(node, evaluate, self._kept_read)
 
     def _plain(self, item: Value | Cell) -> Value:
         return copy_of(item.value) if isinstance(item, Cell) else item

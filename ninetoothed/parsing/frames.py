@@ -40,6 +40,8 @@ class State:
         frames: the frames at work, the innermost last.
         loops: how many loops are around the current statement.
         effects: how many calls had an effect so far.
+        atomic: the statement that names what the last atomic operation gave.
+        joining: what makes the second operand of an ``and`` or ``or`` where the first one does not decide.
         copies: how many calls of helpers and rounds of loops were put in one by one so far.
         decisions: what constexpr symbols decide.
         parameters: the application's, by name.
@@ -55,6 +57,8 @@ class State:
     frames: list[Frame] = field(default_factory=list)
     loops: int = 0
     effects: int = 0
+    atomic: ast.stmt | None = None
+    joining: list[ast.If] = field(default_factory=list)
     copies: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     parameters: dict[str, Any] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import is_effect
+from ninetoothed.program.effects import is_effect, operation_of
 from ninetoothed.symbols.operators import next_power_of_2
 
 _RANGES = frozenset({"range", "static_range"})
@@ -198,6 +198,10 @@ class LanguageCallFrame(OperatorFrame):
             for key, value in keywords.items()
         ]
         call = self.at(ast.Call(func=function, args=positional, keywords=named), node)
+        if (operation := operation_of(call)) is not None and operation.kind == "atomic":
+            before = self.saved(call, node, "before")
+            self.state.atomic = self.state.block[-1]
+            return Runtime(before)
         self.state.effects += is_effect(call)
         return Runtime(call)
 

@@ -160,7 +160,8 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(node.op, ast.Or):
             test = self.at(ast.UnaryOp(op=ast.Not(), operand=test), node)
         statements.append(self.assignment(result.id, last, node))
-        self.emit(ast.If(test=test, body=statements, orelse=[]), node)
+        self.state.joining.append(ast.If(test=test, body=statements, orelse=[]))
+        self.emit(self.state.joining[-1], node)
         return result
 
     def _evaluate_IfExp(self, node: ast.IfExp) -> Value:

@@ -94,7 +94,7 @@ class StatementFrame(AssignmentFrame):
         pass
 
     def _run_Expr(self, node: ast.Expr) -> None:
-        value = self.evaluate(node.value)
+        value = self.unnamed(self.evaluate(node.value))
         if isinstance(value, Runtime):
             self.emit(ast.Expr(value=value.node), node)
 

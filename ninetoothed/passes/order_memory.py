@@ -230,11 +230,11 @@ def _operands(statement: ast.stmt) -> Iterator[tuple[Any, Any]]:
         for owner, name in rewriting.own_expressions(statement):
             yield from _held(owner, name)
         return
-    for call in _evaluated(statement):
-        if isinstance(call, ast.Call) and (changed := place_changed(call)):
-            yield from _held(changed, "indices")
-            yield from ((call.args, place) for place in range(1, len(call.args)))
-            yield from ((keyword, "value") for keyword in call.keywords)
+    call = getattr(statement, "value", None)
+    if isinstance(call, ast.Call) and (changed := place_changed(call)):
+        yield from _held(changed, "indices")
+        yield from ((call.args, place) for place in range(1, len(call.args)))
+        yield from ((keyword, "value") for keyword in call.keywords)
 
 
 def _differs_by_round(tile: nodes.TileRef, loop: ast.For | ast.While) -> bool:

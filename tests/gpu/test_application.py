@@ -6,14 +6,15 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract.application import test_atomics, test_constants, test_selecting, test_sources  # noqa: E402
+from tests.contract.application import test_constants, test_selecting, test_sources  # noqa: E402
+from tests.contract.atomics import test_atomics, test_in_order  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
 #: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there.
 _ELSEWHERE = {"test_a_value_is_no_place"}
 
-for module in (test_atomics, test_constants, test_selecting, test_sources):
+for module in (test_atomics, test_in_order, test_constants, test_selecting, test_sources):
     globals().update(
         {
             name: test

@@ -48,7 +48,7 @@ _REASONS = {
         assume debug_barrier device_assert device_print static_assert static_print""",
     "is a compiler's alone, or takes what only a device has": """
         dot_scaled inline_asm_elementwise""",
-    "depends on an order: tests/contract/application/test_atomics.py has cases": """
+    "depends on an order: tests/contract/atomics/test_atomics.py has cases": """
         atomic_cas atomic_xchg""",
     "is not drawn yet": """
         bitonic_merge map_elementwise static_range""",

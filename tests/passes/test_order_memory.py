@@ -345,3 +345,103 @@ def test_one_barrier_before_a_loop_serves_all_its_rounds():
         for k in range(3):
             store rows[k] = rows[k] / total
     """)
+
+
+# Atomic operations within expressions.
+
+
+def _barriers(application):
+    """The lines behind barriers."""
+    lines = [line.strip() for line in after(application, order_memory).splitlines()]
+    return [line for before, line in zip(lines, lines[1:]) if before == "ntl.debug_barrier()"]
+
+
+def test_an_atomic_operation_waits_for_what_is_loaded_before_it_and_is_waited_for_by_what_is_after():
+    change = "before = ntl.atomic_add(x.source[0, 0], 1.0)"
+
+    def after_a_load(x, y):
+        y = x + ntl.atomic_add(x.source[0, 0], 1.0)
+
+    def as_an_argument(x, y):
+        y = ntl.where(x > 0, ntl.atomic_add(x.source[0, 0], 1.0), 0.0)
+
+    def in_an_index(x, y):
+        y.source[0, ntl.atomic_add(x.source[0, 0], 1.0)] = x.source[0, 1]
+
+    def in_a_choice(x, y, n):
+        y = x + (ntl.atomic_add(x.source[0, 0], 1.0) if n > 0 else 0.0)
+
+    def between(x, y):
+        y = ntl.sum(x) + ntl.atomic_add(x.source[0, 0], 1.0) * x
+
+    def twice(x, y):
+        y = ntl.atomic_add(x.source[0, 0], 1.0) + ntl.atomic_add(x.source[0, 0], 2.0)
+
+    def in_itself(x):
+        ntl.atomic_add(x.source[0, ntl.atomic_add(x.source[0, 0], 1.0)], 3.0)
+
+    def stored_to(x):
+        x = ntl.atomic_add(x.source[0, 0], 1.0)
+
+    def of_what_is_there(x, y):
+        y = ntl.atomic_add(x.source[0, 0], x.source[0, 1])
+
+    def where_it_is(x, y):
+        y = ntl.atomic_add(x.source[0, 0], 1.0, mask=x > 0)
+
+    for application in (after_a_load, as_an_argument, in_an_index, in_a_choice):
+        assert _barriers(application) == [change]
+    assert _barriers(between) == [change, "store y = value + before * x"]
+    assert _barriers(twice) == ["before_1 = ntl.atomic_add(x.source[0, 0], 2.0)"]
+    assert _barriers(in_itself) == ["ntl.atomic_add(x.source[0, before], 3.0)"]
+    assert _barriers(stored_to) == ["store x = before"]
+    assert _barriers(of_what_is_there) == ["before = ntl.atomic_add(x.source[0, 0], x_value)"]
+    assert _barriers(where_it_is) == [change.replace(")", ", mask=x_value)")]
+
+
+def test_an_atomic_operation_in_a_condition_is_made_in_each_round():
+    def application(x, y):
+        while ntl.atomic_add(x.source[0, 0], 1.0) < 3:
+            y = x
+
+    assert after(application, order_memory) == expected("""
+        before = ntl.atomic_add(x.source[0, 0], 1.0)
+        condition = before < 3
+        while condition:
+            ntl.debug_barrier()
+            store y = x
+            ntl.debug_barrier()
+            before_1 = ntl.atomic_add(x.source[0, 0], 1.0)
+            condition = before_1 < 3
+    """)
+
+
+def test_an_atomic_operation_behind_and_is_made_where_numbers_before_it_hold():
+    def numbers(x, y, n):
+        if n > 0 and ntl.atomic_add(x.source[0, 0], 1.0) > 2:
+            y = 1.0
+
+    def tiles(x, y):
+        y = x > 0 or ntl.atomic_add(x, 1.0) > 0
+
+    assert after(numbers, order_memory) == expected("""
+        condition = n > 0
+        if condition:
+            before = ntl.atomic_add(x.source[0, 0], 1.0)
+            condition = before > 2
+        if condition:
+            store y = 1.0
+    """)
+    assert after(tiles, order_memory).splitlines()[-2:] == [
+        "condition = condition or before > 0",
+        "store y = condition",
+    ]
+
+
+def test_an_atomic_operation_alone_keeps_its_statement():
+    def application(x, y):
+        ntl.atomic_add(y, x)
+        old = ntl.atomic_max(x, 1.0)
+        y = old
+
+    assert "before" not in after(application, order_memory)
