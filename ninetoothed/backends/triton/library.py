@@ -87,6 +87,21 @@ def _is_tile(value: object) -> bool:
 
 
 @triton.jit
+def _first(one, other):
+    return one
+
+
+@triton.jit
+def in_own_layout(value):
+    """``value``, over which Triton's compiler moves no conversion of layouts, as over no reduction: here of
+    one element each."""
+    if _is_tile(value):
+        return tl.reduce(value[None], 0, _first)
+    else:
+        return value
+
+
+@triton.jit
 def both(left, right):
     """``left and right``: one of two numbers, as Python's; of tiles whether both are not 0."""
     if _is_tile(left) or _is_tile(right):

@@ -10,6 +10,7 @@ from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.trees import assign, name
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.carried_copies import mark_copies
+from ninetoothed.backends.triton.printers.carried_layouts import keep_layouts
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.program.nodes import clone
@@ -53,6 +54,9 @@ def function_body_of(lowered: Lowered) -> FunctionBody:
         branches = ast.If(name(label), inside, beyond)
         body = [*_asked(emission, lowered.full_tiles.tests, label), branches]
     mark_copies(body)
+    if lowered.tma_pipeline is None:
+        # In Gluon layouts are what they are said to be.
+        keep_layouts(body, emission)
     helpers = [lowering.function(clone(helper)) for helper in program.helpers.values()]
     return FunctionBody(emission, addresses.prologue(), body, helpers)
 
