@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 
 import pytest
 import torch
@@ -394,3 +395,46 @@ def test_a_source_that_needs_a_symbol_says_so():
 
     with pytest.raises(ApplicationError, match=r"only known with its constants \(`MODE`\)"):
         print(by_symbol(application).source)
+
+
+def test_a_number_that_a_kernel_computes_has_the_members_of_a_tile():
+    def application(x, y, factor):
+        length = x.source.shape[0]
+        share = factor * length
+        count = factor
+        count *= length
+        y = share.to(ntl.float32) + count.to(ntl.float32) + x.source.stride(0).to(ntl.float32)  # noqa: F841
+
+    for options in ({}, {"shape_options": {"constexpr": True}}):
+        tensors = (Tensor(1, **options), Tensor(1), Tensor(0, constexpr=True))
+        kernel = ninetoothed.make(elementwise, application, tensors)
+        assert result_of(kernel, 0.5).tolist() == [8.0] * 7
+
+
+@pytest.mark.parametrize("options", [{}, {"shape_options": {"constexpr": True}}])
+def test_its_members_compile_where_the_compiler_knows_it(options):
+    def application(x, y):
+        length = x.source.shape[0]
+        y = (length // 2).to(ntl.float32) + (length * 0.5).exp()  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((4,)), y.tile((4,))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1, **options), Tensor(1)))
+    pytest.importorskip("triton")
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("needs Triton's compiler, and its interpreter was chosen")
+    assert kernel.compile(torch.ones(7), torch.ones(7), target=("cuda", 90)).asm["cubin"]
+    y = torch.full((7,), float("nan"))
+    kernel(torch.ones(7), y)
+    assert torch.allclose(y, (3 + torch.tensor(3.5).exp()).expand(7))
+
+
+def test_a_constant_times_a_size_is_a_float_of_the_kernels():
+    def application(x, y, factor):
+        y = (factor * x.source.shape[0]).to(ntl.float64) + x * 0  # noqa: F841
+
+    kernel = made(application)
+    x, y = torch.ones(7, dtype=torch.float64), torch.full((7,), float("nan"), dtype=torch.float64)
+    kernel(x, y, 0.1)
+    assert torch.equal(y, (torch.tensor(0.1) * 7).double().expand(7))

@@ -19,7 +19,7 @@ from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.operators import truncating_divide, truncating_remainder
-from ninetoothed.backends.numpy.values.size import Size, left_operand
+from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -200,6 +200,11 @@ def _has_tile(values: tuple[Any, ...]) -> bool:
     return any(isinstance(value, Tile) for value in values)
 
 
+def _owner(value: Any) -> Any:
+    """What a function of tiles is a member of: a number that the kernel computes is a 0-d tile."""
+    return as_tile(typed(value)) if isinstance(value, (bool, int, float)) else value
+
+
 _CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
 
 
@@ -297,6 +302,7 @@ _HOOKS: dict[str, Any] = {
     "__builtin__": _builtin,
     "__quotient__": truncating_divide,
     "__left__": left_operand,
+    "__owner__": _owner,
     "__remainder__": truncating_remainder,
 }
 

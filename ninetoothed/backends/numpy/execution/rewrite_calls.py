@@ -75,7 +75,7 @@ class CallRewriter(ExpressionRewriter):
         function = self.resolved(node.func)
         if function is UNKNOWN:
             if isinstance(node.func, ast.Attribute) and _is_of_tiles(node.func.attr):
-                node.func = self.reference(node.func)
+                node.func.value = trees.hook_call("__owner__", self.reference(node.func.value))
                 return self._with_values(node)
             return self._invoked(node, function)
         if isinstance(function, LanguageFunction) and is_atomic(function.name):

@@ -150,7 +150,7 @@ class ExpressionRewriter(ast.NodeTransformer):
     # Operators.
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
-        is_float = self._may_be_float(node.left)
+        is_float = self._may_be_float(node.left) and not isinstance(node.right, ast.Constant)
         node.left, node.right = self.number(node.left), self.number(node.right)
         if self.truncates and isinstance(node.op, (ast.FloorDiv, ast.Mod)):
             hook = "__quotient__" if isinstance(node.op, ast.FloorDiv) else "__remainder__"
@@ -164,7 +164,8 @@ class ExpressionRewriter(ast.NodeTransformer):
         if isinstance(node, ast.Constant):
             return isinstance(node.value, float)
         if isinstance(node, ast.Name | ast.Attribute):
-            return isinstance(self.resolved(node), float)
+            known = self.resolved(node)
+            return known is UNKNOWN or isinstance(known, float)
         if isinstance(node, ast.BinOp):
             return any(map(self._may_be_float, (node.left, node.right)))
         return isinstance(node, ast.UnaryOp) and self._may_be_float(node.operand)

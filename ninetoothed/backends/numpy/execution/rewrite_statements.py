@@ -96,6 +96,10 @@ class Rewriter(CallRewriter):
             value = ast.copy_location(ast.BinOp(read, node.op, value), node)
             assign = ast.Assign([node.target], self._assign(name, value))
             return ast.copy_location(assign, node)
+        if isinstance(node.target, ast.Name) and not isinstance(value, ast.Constant):
+            before = placed_at(hook_call("__left__", name_of(node.target.id)), node.target)
+            value = ast.copy_location(ast.BinOp(before, node.op, value), node)
+            return ast.copy_location(ast.Assign([node.target], value), node)
         node.value = value
         node.target = self._target(node.target, [], node)  # type: ignore[assignment]
         if isinstance(node.target, ast.Subscript):

@@ -326,6 +326,7 @@ class Lowering(OperatorLowering):
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
         dtype, operand = type_of(node).dtype, Given(node).get(0)
         operand_type = UNKNOWN if operand is None else type_of(operand)
+        is_of_number = isinstance(node.func, ast.Attribute) and _may_be_pythons(node.func.value)
         self.generic_visit(node)
         if called == "static_print":
             # Triton's own tuples print as lists of texts.
@@ -335,6 +336,8 @@ class Lowering(OperatorLowering):
             ]
         if isinstance(node.func, ast.Attribute):
             method = operations.find(node.func.attr)
+            if is_of_number:
+                node.func.value = language("add", node.func.value, ast.Constant(0))
             if method is not None and method.member_of == "tile" and method.triton is not None:
                 called = node.func.attr
                 node.func = ast.Attribute(node.func.value, method.triton, ast.Load())
@@ -425,6 +428,12 @@ def _printed(item: ast.expr) -> Iterator[ast.Constant | ast.FormattedValue]:
         yield ast.Constant(", " if place else "(")
         yield from _printed(entry)
     yield ast.Constant(",)" if len(item.elts) == 1 else ")" if item.elts else "()")
+
+
+def _may_be_pythons(node: ast.expr) -> bool:
+    """Whether a value is a number of Python's, where what it is computed from is known to the compiler."""
+    computed = any(isinstance(part, (ast.Call, nodes.Load)) for part in nodes.walk(node))
+    return type_of(node).is_scalar and not computed
 
 
 def _asks_nothing(keyword: ast.keyword) -> bool:
