@@ -59,6 +59,25 @@ def sum_of_gathered(x, y):
     y = ntl.sum(ntl.where(flat > 1000, 0, flat), axis=0, keep_dims=True)
 
 
+def _less(value, place, other, at):
+    is_less = (value < other) | (value == other) & (place < at)
+    return ntl.where(is_less, value, other), ntl.where(is_less, place, at)
+
+
+def place_in_all_of_gathered(x, y):
+    other = ntl.gather(x[0], 7 - ntl.arange(0, 8)[None, :] + ntl.zeros(x[0].shape, ntl.int32), 1)
+    places = ntl.arange(0, 8)[None, :] + 8 * ntl.arange(0, 2)[:, None]
+    y = ntl.reduce((other, places), None, _less)[1]
+
+
+def place_in_one_row(x, y):
+    y = ntl.argmax(ntl.ravel(x), axis=0)
+
+
+def place_in_columns(x, y):
+    y = ntl.argmin(ntl.ravel(ntl.permute(x, (2, 0, 1))), axis=0)
+
+
 def _thrice(x):
     for _ in range(3):
         x = x - x.sum(axis=1, keepdims=True) / 64
@@ -105,9 +124,16 @@ ROWS = [
     _of_rows(sum_of_gathered, lambda x: 8 * x[:, 0].sum()),
 ]
 
+#: Of several tiles, each of which Triton would bring in another order.
+IN_ORDER = [
+    _of_rows(place_in_all_of_gathered, lambda x: x[:, 7::-1].argmin()),
+    _of_planes(place_in_one_row, lambda x: x.argmax()),
+    _of_planes(place_in_columns, lambda x: x.transpose(2, 0, 1).argmin()),
+]
+
 
 @pytest.mark.parametrize("num_warps", [1, 2, 4])
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.application.__name__)
+@pytest.mark.parametrize("row", [*ROWS, *IN_ORDER], ids=lambda row: row.application.__name__)
 def test_what_was_reshaped_is_reduced_as_in_numpy(row, num_warps):
     kernel = ninetoothed.make(row.arrangement, row.application, row.tensors, num_warps=num_warps)
     generator = torch.Generator().manual_seed(5)

@@ -1,4 +1,7 @@
-"""Reductions as Triton 3.6 lowers them rightly, in the program that it is about to lower.
+"""Reductions as Triton lowers them rightly, in the program that it is about to lower.
+
+What is reshaped for a reduction alone may come in any order, says Triton. Of several operands each comes in
+its own, and an element meets another's place, or its mask (`argmax(ravel(x))`). There the order is kept.
 
 The lanes along a dimension that a reshape made of several need be no neighbours: others' or copies may lie
 between, as in a tile (2, 8, 8) that becomes (2, 64), or in what was gathered. 3.6 reduces over neighbours
@@ -16,7 +19,7 @@ import json
 import re
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,8 +46,7 @@ _asked = threading.local()
 @contextmanager
 def lowered_rightly() -> Iterator[None]:
     """What Triton compiles in this thread meanwhile has its reductions so that it lowers them rightly."""
-    if not versions.reduces_in_any_layout():
-        _hook()
+    _hook()
     _asked.is_set = True
     try:
         yield
@@ -66,8 +68,9 @@ def _made(plain: Any, target: Any) -> Any:
 
         def with_one_more(stages: dict[str, Any], *arguments: Any) -> None:
             add_stages(stages, *arguments)
-            laid_out = stages["ttgir"]
-            stages["ttgir"] = lambda *given: _lowerable(laid_out(*given))
+            _change(stages, "ttir", in_order)
+            if not versions.reduces_in_any_layout():
+                _change(stages, "ttgir", rearranged)
 
         backend.add_stages = with_one_more
         # Triton keeps what it compiled by this.
@@ -75,20 +78,44 @@ def _made(plain: Any, target: Any) -> Any:
     return backend
 
 
-def _lowerable(module: Any) -> Any:
+def _change(stages: dict[str, Any], name: str, change: Callable[[str], str]) -> None:
+    """Has a stage give its program changed, where there is such a stage: Gluon begins with tiles laid out."""
+    if name in stages:
+        plain = stages[name]
+        stages[name] = lambda *given: _changed(plain(*given), change)
+
+
+def _changed(module: Any, change: Callable[[str], str]) -> Any:
     from triton._C.libtriton import ir
 
     before = str(module)
-    text = rearranged(before)
+    text = change(before)
     if text == before:
         return module
-    with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
+    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
         file.write(text)
         file.flush()
         context = module.context
         module = ir.parse_mlir_module(file.name, context)
     module.context = context
     return module
+
+
+def in_order(text: str) -> str:
+    """A program in MLIR's text whose reductions of several operands have all of them in order."""
+    return "".join(map(_in_order, _FUNCTION.split(text)))
+
+
+def _in_order(function: str) -> str:
+    several = {
+        name
+        for operands in re.findall(r'"tt\.reduce"\((%[^)]*, [^)]*)\)', function)
+        for name in operands.split(", ")
+    }
+    for name in several:
+        reshaped = rf"^( *{re.escape(name)} = tt\.reshape %\S+) allow_reorder\b"
+        function = re.sub(reshaped, r"\1", function, flags=re.M)
+    return function
 
 
 def rearranged(text: str) -> str:
