@@ -67,7 +67,7 @@ def _less(value, place, other, at):
 def place_in_all_of_gathered(x, y):
     other = ntl.gather(x[0], 7 - ntl.arange(0, 8)[None, :] + ntl.zeros(x[0].shape, ntl.int32), 1)
     places = ntl.arange(0, 8)[None, :] + 8 * ntl.arange(0, 2)[:, None]
-    y = ntl.reduce((other, places), None, _less)[1]
+    y = ntl.reduce((ntl.ravel(other), ntl.ravel(places)), 0, _less)[1]
 
 
 def place_in_one_row(x, y):
