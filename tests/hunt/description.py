@@ -4,7 +4,7 @@ Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter
 ``("form", name, parameters, operands)``, ``("full", parameter, number, dtype)``,
 ``("offsets", parameter, indices, dimension)``, ``("size", parameter, dimension)``, ``("source", parameter, indices)``,
 ``("part", parameter, indices, keys)``, where a key is an expression, ``("slice", start, stop, step)`` or
-``("rest",)``, and a slice's bound a number, None or ``("half", dimension)``, ``("lanes", count)``,
+``("rest",)``, and a slice's bound a number, None or ``("half",)`` of its dimension, ``("lanes", count)``,
 ``("choice", condition, one, other)``. Statements too: ``("let", name, e)``, ``("augment", name, op, e)``,
 ``("store", parameter, indices, e)``, ``("add", parameter, indices, op, e)``,
 ``("put", parameter, indices, e)``, ``("scatter", parameter, indices, e)``, ``("set", parameter, indices, keys, e)``,

@@ -256,7 +256,7 @@ def keys(maker: Maker, parameter: str) -> tuple[Any, ...]:
     choose, tile = maker.choose, maker.state.tensors[parameter].tile
     if not tile:
         raise Ambiguous("no dimension to select in")
-    chosen = [_key(maker, dim, size) for dim, size in enumerate(tile)]
+    chosen = [_key(maker, size) for size in tile]
     places = [place for place, key in enumerate(chosen) if _is_computed(key)]
     if len(places) == 2 and choose.random() < 0.6:
         # Rows and columns.
@@ -271,7 +271,7 @@ def keys(maker: Maker, parameter: str) -> tuple[Any, ...]:
     return tuple(chosen)
 
 
-def _key(maker: Maker, dim: int, size: int) -> Any:
+def _key(maker: Maker, size: int) -> Any:
     """What selects along a dimension of so many elements."""
     choose = maker.choose
     draw = choose.random()
@@ -279,8 +279,8 @@ def _key(maker: Maker, dim: int, size: int) -> Any:
         step = choose.choice((None, None, None, 1, 2, 3, -1, -2))
         start, stop = None, None
         if step is None or step > 0:
-            start = choose.choice((None, 0, 1, 1, 2, -1, -2, size // 2, 1 - size, ("half", dim)))
-            stop = choose.choice((None, None, -1, -2, size - 1, size, size + 2, ("half", dim)))
+            start = choose.choice((None, 0, 1, 1, 2, -1, -2, size // 2, 1 - size, ("half",)))
+            stop = choose.choice((None, None, -1, -2, size - 1, size, size + 2, ("half",)))
         return ("slice", start, stop, step)
     if draw < 0.65:
         beyond = choose.random() < 0.1

@@ -17,7 +17,7 @@ pytest.importorskip("triton", reason="needs Triton")
 pytest.importorskip("torch", reason="needs PyTorch")
 
 from ninetoothed.language import operations  # noqa: E402
-from tests.hunt import executions, generate, reference, worker  # noqa: E402
+from tests.hunt import executions, generate, reference, text, worker  # noqa: E402
 from tests.hunt.__main__ import apart  # noqa: E402
 from tests.hunt.broken_rules import MUTANTS  # noqa: E402
 from tests.hunt.description import Parameter, Program, Step, gathered, with_shapes  # noqa: E402
@@ -126,6 +126,14 @@ def test_a_compiler_that_never_returns_is_a_finding_and_the_next_seeds_run() -> 
 
 def test_a_seed_gives_the_same_program() -> None:
     assert generate.program(7) == generate.program(7)
+
+
+def test_half_of_a_dimension_is_that_of_the_dimension_it_bounds() -> None:
+    keys = (("slice", ("half",), None, None), ("rest",), ("slice", None, ("half",), 2))
+    assert text.expression(("part", "w", (), keys[1:])) == "w[..., :w.shape[-1] // 2:2]"
+    assert text.expression(("part", "w", (), keys)) == (
+        "w[w.shape[0] // 2:, ..., :w.shape[-1] // 2:2]"
+    )
 
 
 def test_the_reference_executes_what_is_drawn() -> None:

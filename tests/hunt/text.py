@@ -229,17 +229,15 @@ def _part(parameter: str, indices: tuple[Expression, ...], keys: tuple[Any, ...]
     """Elements of a tile."""
     tile = _selected(parameter, indices)
 
-    def bound(value: Any) -> Any:
-        if not isinstance(value, tuple):
-            return value
-        return f"{parameter}{'.dtype' * bool(indices)}.shape[{value[1]}] // 2"
-
-    def key(entry: Any) -> str:
+    def key(place: int, entry: Any) -> str:
         if entry[0] == "slice":
-            return _subscript(slice(*map(bound, entry[1:])))
+            dim = place - len(keys) if ("rest",) in keys[:place] else place
+            half = f"{parameter}{'.dtype' * bool(indices)}.shape[{dim}] // 2"
+            bounds = (half if isinstance(bound, tuple) else bound for bound in entry[1:])
+            return _subscript(slice(*bounds))
         return "..." if entry[0] == "rest" else expression(entry)
 
-    return f"{tile}[{', '.join(map(key, keys))}]"
+    return f"{tile}[{', '.join(key(*each) for each in enumerate(keys))}]"
 
 
 def _block(body: tuple[Statement, ...]) -> list[str]:
