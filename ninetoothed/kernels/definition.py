@@ -325,6 +325,9 @@ def define(
     names = names or {}
     decisions = Decisions()
     parsed: Program | NineToothedError
+    tensors = arrangement.tensors
+    # Meta-operations are checked with them, though sizes and accesses may do without.
+    written = written_symbols(tensors)
     are_constants = any(parameter.kind == "constexpr" for parameter in arrangement.parameters)
     try:
         parsed = parse(application, arrangement.parameters, name, decisions=decisions)
@@ -333,22 +336,22 @@ def define(
         if not (are_constants or decisions.missing):
             # What a constant leaves out may be what reads it.
             checks.check_scalars(parsed)
-        found, taken = all_symbols(among, parsed), parsed.names
+        found = list(dict.fromkeys([*all_symbols(among, parsed), *written]))
+        taken = parsed.names
         checks.check_names(arrangement.parameters, found, _location(application))
     except (ApplicationError, ArrangementError) as error:
         if not (are_constants or decisions.missing):
             raise
         # Some branch makes no sense for now: it may be one that no value takes.
         parsed, taken = error, names_in(application)
-        found = list(dict.fromkeys([*all_symbols(arrangement), *symbols_in(application)]))
-    tensors = arrangement.tensors
+        found = list(dict.fromkeys([*all_symbols(arrangement), *written, *symbols_in(application)]))
     _check_sources(name, _location(application), tensors, found)
     declaration = Declaration(
         name,
         application,
         frozen(own_function(application)),
         arrangement,
-        _given_symbols(found, names, tensors),
+        _given_symbols(found, [*names, *written], tensors),
         tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta),
         named_symbols(found, tensors, names, {*taken, *(p.name for p in arrangement.parameters)}),
         num_warps,
@@ -363,14 +366,13 @@ def define(
 
 
 def _given_symbols(
-    found: Sequence[Symbol], names: Iterable[Symbol], tensors: Sequence[Parameter]
+    found: Sequence[Symbol], written: Iterable[Symbol], tensors: Sequence[Parameter]
 ) -> tuple[Symbol, ...]:
     """The symbols that a call gives, in the order in which the user wrote them."""
     inferred = {size for p in tensors for size in p.source.shape}
-    written = [s for s in (*names, *written_symbols(tensors)) if s in found]
     return tuple(
         s
-        for s in dict.fromkeys([*written, *found])
+        for s in dict.fromkeys([*(s for s in written if s in found), *found])
         if s.leaf.role == "symbol" and not s.leaf.meta and (s.leaf.constexpr or s not in inferred)
     )
 

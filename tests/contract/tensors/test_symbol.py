@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed.errors import ArgumentError, ArrangementError
 from tests.contract.kernels import arange, empty
 
 
@@ -77,6 +79,40 @@ def test_positional_constexprs_come_in_the_order_in_which_the_arrangement_names_
     kernel(x, y, 4, 2)
 
     assert y.tolist() == [4, 6, 8]
+
+
+def test_a_symbol_is_given_whatever_is_left_of_it():
+    """a tensor of one row has one program and no row beyond, however many rows a tile has"""
+    rows = Symbol("ROWS", constexpr=True)
+
+    def kernel(rows):
+        def every_other(tensor):
+            arranged = tensor.tile((rows, -1))
+            arranged.dtype = arranged.dtype[0, ::2]
+            return arranged
+
+        def arrangement(x, y):
+            return every_other(x), every_other(y)
+
+        def application(x, y):
+            y = 2 * x  # noqa: F841
+
+        tensors = (Tensor(shape=(1, 6)), Tensor(shape=(1, 6)))
+        return ninetoothed.make(arrangement, application, tensors)
+
+    x = arange(1, 6)
+    for given, found in (({"ROWS": 4}, rows), ({}, Symbol("BLOCK", meta=True))):
+        y = torch.zeros(1, 6)
+        kernel(found)(x, y, **given)
+        assert y[:, ::2].tolist() == (2 * x[:, ::2]).tolist() and not y[:, 1::2].any()
+        if not os.environ.get("TRITON_INTERPRET"):
+            pytest.importorskip("triton")
+            compiled = kernel(found).compile(x, y, target=("cuda", 90), **given)
+            assert compiled.asm["cubin"]
+    with pytest.raises(ArgumentError, match="missing: ROWS"):
+        kernel(rows)(x, x)
+    with pytest.raises(ArrangementError, match="index"):
+        kernel(rows)(x, x, ROWS=0)
 
 
 def test_a_constexpr_has_no_default_bounds():
