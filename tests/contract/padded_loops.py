@@ -95,6 +95,35 @@ def places_of_what_met_a_tile_by_an_index_that_a_round_raises(x, z, y):
     y = total
 
 
+def _before_the_first(x, y):
+    return x.pad(((2, 4),)).tile((7,)), y.tile((1,))
+
+
+@case(_before_the_first, ONE, expected=[2])
+def least_of_what_an_element_that_is_not_there_was_added_to(x, y):
+    total = ntl.full((7,), 2.0, ntl.float32)
+    for _ in range(6):
+        total = total + ntl.exp(x[..., 0])
+    y = ntl.min(total, axis=-1, keep_dims=True)
+
+
+@case(_before_the_first, ONE, expected=[2])
+def least_of_what_an_element_that_is_not_there_was_added_to_in_a_branch(x, y):
+    total = ntl.full((7,), 2.0, ntl.float32)
+    for k in range(6):
+        if ntl.max(total, axis=0) > k - 9:
+            total = total + ntl.exp(x[..., 0])
+    y = ntl.min(total, axis=-1, keep_dims=True)
+
+
+@case(_before_the_first, ONE, expected=[2 + 3])
+def greatest_of_what_an_element_that_is_there_was_added_to(x, y):
+    total = ntl.full((7,), 2.0, ntl.float32)
+    for k in range(4):
+        total = total + ntl.exp(x[..., k]) * (k + 1)
+    y = ntl.max(total, axis=-1, keep_dims=True)
+
+
 @case(blocks_of(4), FIVE, expected=[-3 + 2 - 1 + 1.5])
 def sum_of_what_a_loop_in_a_round_raised(x, y):
     total = ntl.full((4,), 1.0, ntl.float32)

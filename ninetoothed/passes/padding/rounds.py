@@ -84,6 +84,7 @@ class Carried(Values):
         if new and (loop, name) not in self.needed:
             wanted = any(not stays_out(mask) or self.varies(mask, assigned) for mask in new)
             rest += (on_demand((loop, name), new, is_lasting=not wanted),)
+            self.want_of_all(name, after, new)
         after = replace(after, validity=rest)
         lost = lost_masks(before, after)
         if lost and ("either", loop, name) not in self.needed:
@@ -233,7 +234,16 @@ class Carried(Values):
             self.keep(name, before, replace(after, validity=(*lost, *before.validity)), block)
             return replace(after, validity=rest)
         is_lasting = all(map(stays_out, lost)) and not self.loops_over(lost)
+        self.want_of_all(name, after, lost)
         return replace(after, validity=(*rest, on_demand((loop, name), lost, is_lasting)))
+
+    def want_of_all(self, name: str, value: Known, new: tuple[TileMask, ...]) -> None:
+        """Has a tile keep what it held where one mask is that of all its elements.
+
+        Nobody asks for such a mask who tells one element from another.
+        """
+        if value.rank and not all(any(_followed(mask)) for mask in new):
+            self.wanted.add((self.carried[name][0], name))
 
     def is_stored_over(self, mask: TileMask, statement: Store) -> bool:
         """Whether lanes that a mask leaves out in each round may exist where a value is stored.
