@@ -11,7 +11,7 @@ from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, located_where_too_deep
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors import grids
-from ninetoothed.tensors.access import Access, access_of, positions
+from ninetoothed.tensors.access import Access, access_of, positions, steps
 from ninetoothed.tensors.grids import Places
 from ninetoothed.tensors.level import named, operations, verify_operations
 from ninetoothed.tensors.meta_operation import Evaluate, Indices, Shape, shape_text
@@ -78,6 +78,20 @@ class Parameter:
         """Whether `pad` added positions."""
         return self.tensor is not None and any(
             isinstance(operation, Pad) for operation in operations(self.tensor)
+        )
+
+    @threads.cached_property
+    def is_by_size(self) -> bool:
+        """Whether sizes alone decide which of its tiles' elements exist.
+
+        They do not where `pad` adds positions, where windows reach beyond the end, and of sequences.
+        """
+        if self.tensor is None or self.source.jagged_dim is not None:
+            return False
+        taken = [positions(f"level_{depth}", shape) for depth, shape in enumerate(self.levels)]
+        return all(
+            operation.conditions(*given) == operation.conditions_of_sizes(*given)
+            for operation, given, _ in steps(self.tensor, taken)
         )
 
     @threads.cached_property

@@ -315,3 +315,29 @@ def test_of_several_conditions_none_is_there_where_one_has_no_element(applicatio
         y = torch.full((1,), float("nan"))
         kernel(x, n, y)
         assert y.item() == wanted
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_what_pad_adds_without_a_value_is_kept_where_another_tensor_has_elements(axis):
+    """No size says that it is not there, so that no check of a call does."""
+
+    def arrangement(x, y):
+        return x.pad(((2, 1), (0, 3))).tile((4, 4)), y.tile((4, 4))
+
+    def application(x, y):
+        total = ntl.full(x.shape, 0.0, ntl.float32)
+        for _ in range(3):
+            if axis is None:
+                total -= ntl.exp(x)
+            else:
+                total -= ntl.min(x, axis=axis)[None, :]
+        y = total  # noqa: F841
+
+    y = torch.full((4, 4), torch.nan)
+    expected = torch.zeros(4, 4)
+    place = {None: (2, 0), 0: (slice(None), 0), 1: (slice(None), 2)}[axis]
+    expected[place] = -3.0
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    x = torch.zeros(1, 1) if axis is None else torch.ones(1, 1)
+    kernel(x, y)
+    assert torch.equal(y, expected)

@@ -262,7 +262,8 @@ class Carried(Values):
             is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
             sources = [self.tensors[each.parameter].source for each in (tile, statement.tile)]
             if sources[0] is not sources[1]:
-                return not self.is_certain or (not is_same and self.depends_on_tile(own))
+                is_compared = self.is_certain and self.tensors[tile.parameter].is_by_size
+                return not is_compared or (not is_same and self.depends_on_tile(own))
             return not (is_same and own.is_in_place and mask.is_in_place)
 
         return any(map(is_elsewhere, mask.stands_for))
