@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract import test_made_sizes, test_stores, test_validity  # noqa: E402
+from tests.contract import test_kept, test_made_sizes, test_stores, test_validity  # noqa: E402
 from tests.contract.application import test_by_zero, test_meaning, test_scans  # noqa: E402
-from tests.contract.tensors import test_reshaped  # noqa: E402
+from tests.contract.tensors import test_meeting_in_positions, test_reshaped  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -17,6 +17,12 @@ _CHOSEN = {
     test_made_sizes: (
         "test_of_what_is_made_in_a_size_a_wider_tile_is_stored_no_more",
         "test_of_what_is_made_in_a_size_truth_values_are_stored",
+    ),
+    test_kept: ("test_what_pad_adds_without_a_value_is_kept_where_another_tensor_has_elements",),
+    test_meeting_in_positions: (
+        "test_there_must_be_as_many_elements",
+        "test_tiles_may_lie_elsewhere",
+        "test_a_product_of_flattened_grids_contracts_what_both_have",
     ),
     test_scans: ("test_scans_are_what_plain_numpy_says",),
     test_reshaped: ("test_what_was_reshaped_is_reduced_as_in_numpy",),

@@ -16,10 +16,10 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.decisions import Decision
-from ninetoothed.kernels.meetings.limits import LANE, Limit, Loop, Meeting, Side
+from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of, put_in
 from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference, simplify
 
@@ -157,19 +157,24 @@ class _Numbers:
         """The limits of the two sides, if there are elements that only one of them has."""
         if not all(map(self._runs, meeting.loops)):
             return None
-        tiles = [self._tile_size(side) for side in meeting.sides]
-        lanes = [self.value(size) for size in tiles]
-        if 1 in lanes and lanes[0] != lanes[1]:
+        one, other = map(self._tile_sizes, meeting.sides)
+        tiles = list(zip(one, other))
+        lanes = [[self.value(size) for size in pair] for pair in tiles]
+        if any(1 in pair and pair[0] != pair[1] for pair in lanes):
             # One of them is spread over the other.
             return None
-        chosen = _only_choice(tiles, lanes)
+        chosen: dict[Symbol, int] = {}
+        for sizes, pair in zip(tiles, lanes):
+            chosen |= _only_choice(sizes, pair)
         found = self._differing(meeting, {}, lanes)
         if found is None and chosen:
-            return self._differing(meeting, chosen, [*chosen.values()] * 2)
+            put_in = [[as_symbol(size.substitute(chosen)) for size in pair] for pair in tiles]
+            lanes = [[self.value(size) for size in pair] for pair in put_in]
+            return self._differing(meeting, chosen, lanes)
         return found
 
     def _differing(
-        self, meeting: Meeting, chosen: Mapping[Symbol, int], lanes: Sequence[int]
+        self, meeting: Meeting, chosen: Mapping[Symbol, int], lanes: Sequence[Sequence[int]]
     ) -> tuple[Limit, Limit] | None:
         one, other = (self._ends_of(side, chosen) for side in meeting.sides)
         for form in one.keys() & other.keys():
@@ -194,11 +199,9 @@ class _Numbers:
         self._last[loop.round] = last
         return last is None or last >= 0
 
-    def _tile_size(self, side: Side) -> Symbol:
-        if side.dim is None:
-            return constant(1)
+    def _tile_sizes(self, side: Side) -> list[Symbol]:
         shape = self._kernel.program.parameter(side.use.parameter).tile_shape
-        return as_symbol(shape[side.dim])
+        return [as_symbol(shape[dim]) for dim in side.dims]
 
     def _ends_of(self, side: Side, chosen: Mapping[Symbol, int]) -> dict[Form, _End]:
         key = side, *chosen.items()
@@ -221,9 +224,10 @@ class _Numbers:
         return found
 
     def _form(self, limit: Limit) -> Form:
+        named = [(put_in(leaf, self._environment), factor) for leaf, factor in limit.factors]
         if limit.is_tuned:
-            return limit.factors, limit.shift
-        factors = [(leaf, self.value(factor)) for leaf, factor in limit.factors]
+            return frozenset(named), limit.shift
+        factors = [(leaf, self.value(factor)) for leaf, factor in named]
         moving = frozenset((leaf, by) for leaf, by in factors if by and self._last.get(leaf) != 0)
         return moving, self.value(limit.shift)
 
@@ -239,8 +243,9 @@ class _Numbers:
         ranges: dict[Symbol, Interval] = {
             leaf: (low, high - 1) for leaf, factor in form[0] if factor == 1 == len(form[0])
         }
-        if side.dim is not None and LANE in ranges:
-            ranges[access.coordinates[side.dim]] = ranges[LANE]
+        for place, dim in enumerate(side.dims):
+            if lane_of(place) in ranges:
+                ranges[access.coordinates[dim]] = ranges[lane_of(place)]
         known = [as_symbol(simplify(c.substitute(chosen))) for c in access.conditions]
         for condition in known:
             # What `pad` puts in front: position - added >= 0.
@@ -256,7 +261,7 @@ class _Numbers:
             for condition in known
         )
 
-    def _reaches(self, form: Form, low: float, high: float, lanes: Sequence[int]) -> bool:
+    def _reaches(self, form: Form, low: float, high: float, lanes: Sequence[Sequence[int]]) -> bool:
         """Whether a program comes to a position from ``low`` up to ``high``; none is below 0."""
         factors, _ = form
         if high <= 0:
@@ -266,17 +271,33 @@ class _Numbers:
         is_lane_alone = len(factors) == 1
         reached = 0
         is_gapless = True
-        last = {
-            **self._last,
-            LANE: (next_power_of_2(max(lanes)) if is_lane_alone else min(lanes)) - 1,
-        }
+        last = dict(self._last)
+        for place, pair in enumerate(lanes):
+            count = next_power_of_2(max(pair)) if is_lane_alone else min(pair)
+            last[lane_of(place)] = count - 1
         for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
-            end = last[leaf]
+            end = last[leaf] if leaf.op == "leaf" else _greatest(leaf, last)
             if end is None or factor < 0:
                 return False
-            is_gapless = is_gapless and factor <= reached + 1
+            is_gapless = is_gapless and factor <= reached + 1 and _is_gapless(leaf)
             reached += factor * end
         return low <= reached and (is_gapless or reached < high)
+
+
+def _greatest(made: Symbol, last: Mapping[Symbol, int | None]) -> int | None:
+    """The greatest that is made of indices from 0 to their last; None where that is not known."""
+    ends = {leaf: last.get(leaf) for leaf in made.leaves()}
+    if None in ends.values():
+        return None
+    least, most = interval(made, {leaf: (0, end) for leaf, end in ends.items() if end is not None})
+    return int(most) if least >= 0 and most < math.inf else None
+
+
+def _is_gapless(leaf: Symbol) -> bool:
+    """Whether it takes each value up to its greatest, as an index does, a part of it and its remainder."""
+    while leaf.op in ("//", "%") and leaf.operands[1].op == "const":
+        leaf = leaf.operands[0]
+    return leaf.op == "leaf"
 
 
 def _only_choice(tiles: Sequence[Symbol], lanes: Sequence[int]) -> dict[Symbol, int]:
@@ -316,4 +337,5 @@ def _described(kernel: Definition, side: Side, size: Symbol, value: int) -> str:
         return f"{value} in dimension {dims[0]} of `{name}`"
     if dims:
         return f"{value} in dimensions {', '.join(map(str, dims))} of `{name}` together"
-    return f"{value} in dimension {side.dim} of a tile of `{name}`"
+    lanes = " and ".join(map(str, side.dims))
+    return f"{value} in dimension {lanes} of a tile of `{name}`"

@@ -2,12 +2,14 @@
 
 A *limit* says that elements exist where a position is below a size, as ``BLOCK_SIZE * k + lane`` below
 ``input_size_1``. Those of one dimension of a tile are all of its access's conditions that know of no
-other lane, and that its lanes are within the tile. What data decides (the length of a sequence) has none.
+other lane, and that its lanes are within the tile; those of several dimensions together are the conditions
+that know of more than one. What data decides (the length of a sequence) has none.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,8 +27,11 @@ from ninetoothed.tensors.arrange import Parameter
 #: A position, the size that it must be below, and whether the size alone decides.
 Condition = tuple[Symbol, Symbol, bool]
 
-#: The lane in the dimension that is asked about.
-LANE = index("lane")
+
+@functools.cache
+def lane_of(place: int) -> Symbol:
+    """The lane in one of the dimensions that are asked about."""
+    return index(f"lane_{place}")
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,8 @@ class Limit:
     """Elements exist where a position is below ``size``.
 
     Attributes:
-        factors: of what the position is the sum of: rounds of loops, `LANE`, indices of the program.
+        factors: of what the position is the sum of: rounds of loops, `lane_of`, indices of the program,
+            and what is made of them otherwise, as ``program // size`` where a level is flattened.
         shift: by how much what selects the tile moves it: of ``x[k + 1]`` a tile.
         size: of the tensor, or of the tile, less what is added to the position.
         is_by_size: whether the size alone decides. A position that `pad` adds, or that a window
@@ -82,7 +88,8 @@ class Limit:
         """The limit with what is chosen put in."""
         return Limit(
             frozenset(
-                (leaf, simplify(as_symbol(by).substitute(chosen))) for leaf, by in self.factors
+                (put_in(leaf, chosen), simplify(as_symbol(by).substitute(chosen)))
+                for leaf, by in self.factors
             ),
             simplify(as_symbol(self.shift).substitute(chosen)),
             as_symbol(simplify(self.size.substitute(chosen))),
@@ -107,18 +114,18 @@ class Side:
 
     Attributes:
         use: the tile.
-        dim: its dimension; None for the tile as a whole.
+        dims: its dimension, or several that are met together; none for the tile as a whole.
         limits: which of the elements exist there.
     """
 
     use: Use
-    dim: int | None
+    dims: tuple[int, ...]
     limits: frozenset[Limit]
 
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Two tiles that meet in a dimension.
+    """Two tiles that meet in a dimension, or in several together.
 
     Attributes:
         sides: of a store, what is stored and where to.
@@ -165,25 +172,31 @@ def in_each(alternatives: Sequence[Sequence[Meeting]]) -> Iterator[Meeting]:
 
 
 @analysis
-def limits_of(kernel: Definition, use: Use, dim: int | None) -> frozenset[Limit]:
-    """The limits along a dimension of a tile; with None those of the tile as a whole."""
+def limits_of(kernel: Definition, use: Use, dims: tuple[int, ...]) -> frozenset[Limit]:
+    """The limits along a dimension of a tile, along several together, or with none those of the tile as a whole."""
     access = kernel.arrangement.accesses[use.parameter]
     chosen = {leaf: at for leaf, at in zip(access.selections, use.indices) if at is not None}
     found = set()
-    for position, size, is_by_size in _limits(kernel, use.parameter).get(dim, ()):
-        if all(leaf in chosen for leaf in position.leaves() if leaf in access.selections):
-            found.add(_limit(position, chosen, size, is_by_size))
+    for lanes, (position, size, is_by_size) in _limits(kernel, use.parameter):
+        known = set(lanes.values())
+        is_asked = known == {*dims} if len(dims) < 2 else len(known) > 1 and known <= {*dims}
+        if is_asked and chosen.keys() >= set(position.leaves()).intersection(access.selections):
+            named = {lane: lane_of(dims.index(dim)) for lane, dim in lanes.items()}
+            found.add(_limit(as_symbol(position.substitute(named)), chosen, size, is_by_size))
     return frozenset(limit for limit in found if limit is not None)
 
 
 @analysis
-def _limits(kernel: Definition, name: str) -> dict[int | None, list[Condition]]:
-    """What must hold of a parameter's tiles, by dimension, over the selections in its levels."""
+def _limits(kernel: Definition, name: str) -> list[tuple[dict[Symbol, int], Condition]]:
+    """What must hold of a parameter's tiles, over the selections in its levels.
+
+    Each with the lanes that it knows of, and their dimensions.
+    """
     parameter: Parameter = kernel.program.parameter(name)
     access = kernel.arrangement.accesses[name]
     lanes = positions("coordinate", parameter.tile_shape)
     only = {lane: 0 for lane, size in zip(lanes, parameter.tile_shape) if size == 1}
-    found: dict[int | None, list[Condition]] = {}
+    found: list[tuple[dict[Symbol, int], Condition]] = []
     for position, size, is_by_size in _conditions(parameter, access, lanes):
         while position.op == "//":
             # a // s < n is a < n * s.
@@ -191,12 +204,9 @@ def _limits(kernel: Definition, name: str) -> dict[int | None, list[Condition]]:
             size = as_symbol(simplify(size * divisor))
         position = as_symbol(simplify(position.substitute(only)))
         leaves = set(position.leaves())
-        dims = [dim for dim, lane in enumerate(lanes) if lane in leaves]
-        if len(dims) == 1:
-            position = position.substitute({lanes[dims[0]]: LANE})
-            found.setdefault(dims[0], []).append((position, size, is_by_size))
-        elif not dims and leaves & set(access.selections):
-            found.setdefault(None, []).append((position, size, is_by_size))
+        dims = {lane: dim for dim, lane in enumerate(lanes) if lane in leaves}
+        if dims or leaves & set(access.selections):
+            found.append((dims, (position, size, is_by_size)))
     return found
 
 
@@ -244,13 +254,13 @@ def _limit(
 
 
 def linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
-    """The factors of the indices that a position is a sum of, and what is added to them."""
+    """The factors of what a position is a sum of, indices or made of them, and what is added to them."""
     if not _indices(position):
         return {}, position
     if position.op == "leaf":
         return {position: constant(1)}, constant(0)
     if position.op not in ("+", "-", "*", "neg"):
-        return None
+        return {position: constant(1)}, constant(0)
     parts = [linear(operand) for operand in position.operands]
     if None in parts:
         return None
@@ -268,6 +278,11 @@ def linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
     zero = constant(0)
     both = {leaf: one.get(leaf, zero) + other.get(leaf, zero) for leaf in one.keys() | other.keys()}
     return both, first + last
+
+
+def put_in(leaf: Symbol, values: Mapping[Symbol, int]) -> Symbol:
+    """What a position is made of, with these values in what is made of indices."""
+    return leaf if leaf.op == "leaf" else as_symbol(simplify(leaf.substitute(values)))
 
 
 def _indices(position: Symbol) -> list[Symbol]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.decisions import Decision
-from ninetoothed.kernels.meetings.limits import LANE, Limit, Meeting, Side
+from ninetoothed.kernels.meetings.limits import Limit, Meeting, Side, lane_of
 from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.operators import next_power_of_2
@@ -63,15 +63,18 @@ def _requirements(
         )
         loops = [loop for loop in meeting.loops if loop.decision not in decisions]
         counts = [loop.count for loop in loops]
-        widths = [_width(kernel, side, known) for side in meeting.sides]
-        if None in counts or None in widths or (1 in widths and widths[0] != widths[1]):
+        one, other = (_widths(kernel, side, known) for side in meeting.sides)
+        if None in counts or None in one or None in other:
+            continue
+        widths = list(zip(one, other))
+        if any(1 in pair and pair[0] != pair[1] for pair in widths):
             continue
         lasts = dict(zip(kernel.arrangement.programs, (as_symbol(n) - 1 for n in kernel.grid)))
         lasts |= {loop.round: as_symbol(loop.count) - 1 for loop in loops}
-        for one, other in _alike(meeting):
-            for low, high in ((one, other), (other, one)):
+        for first, second in _alike(meeting):
+            for low, high in ((first, second), (second, first)):
                 # Of what is stored there may be more than there is room for.
-                if not low.is_by_size or (meeting.is_store and high is one):
+                if not low.is_by_size or (meeting.is_store and high is first):
                     continue
                 reached = _reached(low, widths, lasts, known)
                 if reached is None and not low.is_tuned:
@@ -104,18 +107,16 @@ def _alike(meeting: Meeting) -> Iterator[tuple[Limit, Limit]]:
             yield one, other
 
 
-def _width(kernel: Definition, side: Side, known: Mapping[Symbol, int]) -> int | None:
-    """The tile's size where they meet; None where it is not known."""
-    if side.dim is None:
-        return 1
+def _widths(kernel: Definition, side: Side, known: Mapping[Symbol, int]) -> list[int | None]:
+    """The tile's size in each dimension where they meet; None where it is not known."""
     shape = kernel.program.parameter(side.use.parameter).tile_shape
-    size = simplify(as_symbol(shape[side.dim]).substitute(known))
-    return size if isinstance(size, int) else None
+    sizes = (simplify(as_symbol(shape[dim]).substitute(known)) for dim in side.dims)
+    return [size if isinstance(size, int) else None for size in sizes]
 
 
 def _reached(
     limit: Limit,
-    widths: list[int | None],
+    widths: list[tuple[int | None, int | None]],
     lasts: Mapping[Symbol, Symbol],
     known: Mapping[Symbol, int],
 ) -> Symbol | None:
@@ -125,14 +126,17 @@ def _reached(
     ]
     if not all(isinstance(factor, int) and factor > 0 for _, factor in factors):
         return None
-    lanes = [width for width in widths if width is not None]
-    lane = next_power_of_2(max(lanes)) if len(factors) == 1 else min(lanes)
+    lasts = dict(lasts)
+    for place, pair in enumerate(widths):
+        lanes = [width for width in pair if width is not None]
+        count = next_power_of_2(max(lanes)) if len(factors) == 1 else min(lanes)
+        lasts[lane_of(place)] = constant(count - 1)
     reached: Symbol = constant(0)
     for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
         bound = simplify(reached + 1)
         if not isinstance(bound, int) or factor > bound:
             return None
-        last = constant(lane - 1) if leaf is LANE else lasts.get(leaf)
+        last = lasts.get(leaf)
         if last is None:
             return None
         reached = as_symbol(simplify(reached + last * factor))

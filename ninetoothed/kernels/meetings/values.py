@@ -70,7 +70,7 @@ class Values(padding_values.Values):
         super().__init__(Draft(remove_dead.run(kernel.program)))
         self.kernel = kernel
         self.found: dict[_Place, Meeting] = {}
-        self.sides: dict[tuple[Use, int | None], Side] = {}
+        self.sides: dict[tuple[Use, tuple[int, ...]], Side] = {}
         self.loops: tuple[Loop, ...] = ()
         self.left: set[Use] | None = None
         self.integers: dict[str, Symbol] = {}
@@ -90,7 +90,7 @@ class Values(padding_values.Values):
         for a in with_rank(one).validity:
             for b in with_rank(other).validity:
                 dims = zip(reversed(a.layout), reversed(b.layout))
-                self.pair(node, a, b, [(None, None), *dims], is_store)
+                self.pair(node, a, b, list(dims), is_store)
 
     def pair(
         self,
@@ -113,11 +113,17 @@ class Values(padding_values.Values):
         taken = {loop.decision for loop in loops if loop.decision is not None}
         if any(replace(decision, holds=not decision.holds) in taken for decision in taken):
             return
-        for place, pair in enumerate(dims):
-            if place and (None in pair or {*pair} & {*loaded_values.HALVES}):
-                # A dimension of size 1 meets all of another.
-                continue
-            a, b = (self.side(use, dim) for use, dim in zip(uses, pair))
+        # A dimension of size 1 meets all of another.
+        shared = [
+            (one, other)
+            for one, other in dims
+            if one is not None and other is not None and not {one, other} & {*loaded_values.HALVES}
+        ]
+        for met_dims in [(), *((pair,) for pair in shared), *([shared] if len(shared) > 1 else [])]:
+            a, b = (
+                self.side(use, tuple(pair[place] for pair in met_dims))
+                for place, use in enumerate(uses)
+            )
             if (a, b, loops) not in self.found and a.limits != b.limits:
                 self.found[a, b, loops] = Meeting((a, b), is_store, loops, location(node))
 
@@ -126,11 +132,11 @@ class Values(padding_values.Values):
         super().elements(node)
         return UNKNOWN
 
-    def side(self, use: Use, dim: int | None) -> Side:
-        found = self.sides.get((use, dim))
+    def side(self, use: Use, dims: tuple[int, ...]) -> Side:
+        found = self.sides.get((use, dims))
         if found is None:
-            found = Side(use, dim, limits_of(self.kernel, use, dim))
-            self.sides[use, dim] = found
+            found = Side(use, dims, limits_of(self.kernel, use, dims))
+            self.sides[use, dims] = found
         return found
 
     def atomic(self, node: ast.Call) -> Known:
@@ -252,7 +258,7 @@ class Values(padding_values.Values):
             for b in other.validity:
                 if len(a.layout) >= 2 and len(b.layout) >= 2:
                     batch = zip(a.layout[:-2], b.layout[:-2])
-                    self.pair(node, a, b, [(None, None), (a.layout[-1], b.layout[-2]), *batch])
+                    self.pair(node, a, b, [(a.layout[-1], b.layout[-2]), *batch])
         result = loaded_values.of_product(arguments.type, one, other)
         added = arguments.named.get("acc", arguments.known(2))
         self.meet(node, [result, added])
