@@ -141,6 +141,7 @@ _TORCH_DTYPES = {
     "uint8": torch.uint8,
     "uint16": torch.uint16,
     "uint32": torch.uint32,
+    "uint64": torch.uint64,
     "bool": torch.bool,
 }
 

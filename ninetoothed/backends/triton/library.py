@@ -120,6 +120,16 @@ def either(left, right):
 
 
 @triton.jit
+def as_position(index):
+    """An index in a signed type of at least 32 bits; what has no place in 64 becomes negative."""
+    index = tl.full((), 0, tl.int8) + index
+    if index.dtype.primitive_bitwidth < 32:
+        return index.to(tl.int32)
+    else:
+        return index.to(tl.int64) if index.dtype.is_int_unsigned() else index
+
+
+@triton.jit
 def after_others(position, count: tl.constexpr):
     """A tile with so many dimensions of size 1 after its own; a number as it is."""
     result = tl.full((), 0, tl.int32) + position

@@ -9,6 +9,7 @@ from ninetoothed.backends.triton.ir.trees import all_of, language
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.elements import rearranged
 from ninetoothed.backends.triton.printers.emission import Emission
+from ninetoothed.language import dtypes
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import called_name, place_changed
 from ninetoothed.program.types import type_of
@@ -111,17 +112,29 @@ class ElementLowering(ast.NodeTransformer):
         after = len(node.view.shape) - node.view.before
         for place, index in enumerate(node.indices):
             real: list[ast.expr] = []
-            index = self.visit(self._real(index, real))
+            index = self._position(self._real(index, real), f"{node.parameter}_at_{place}")
             # Where a position exists, it does so all along the slices that come after it.
             conditions += [
                 self._before(condition, after) if after else condition for condition in real
             ]
-            if not isinstance(index, (ast.Name, ast.Constant)):
-                index = self._emission.named(f"{node.parameter}_at_{place}", index)
             indices.append(index)
         pointer, mask = self._addresses.elements(node.parameter, node.view, indices, layout)
         conditions += [] if mask is None else [mask]
         return pointer, all_of(conditions) if conditions else None
+
+    def _position(self, node: ast.expr, wanted: str) -> ast.expr:
+        """An index as a name or a number, of a type in which addresses are computed."""
+        known = type_of(node)
+        # What is of no tensor is signed: sizes and the variables of loops, which are integers of a kind
+        # alone, and what options count, which has no type.
+        is_counted = "type" not in node.__dict__ or (known.kind, known.dtype) == ("int", None)
+        is_signed = is_counted or known.dtype in (dtypes.int32, dtypes.int64)
+        index = self.visit(node)
+        if not is_signed and not isinstance(index, ast.Constant):
+            index = self._emission.call("as_position", index)
+        if isinstance(index, (ast.Name, ast.Constant)):
+            return index
+        return self._emission.named(wanted, index)
 
     def _before(self, condition: ast.expr, after: int) -> ast.expr:
         """A condition on what is chosen, before so many slices."""

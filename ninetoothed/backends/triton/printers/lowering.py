@@ -139,10 +139,8 @@ class Lowering(OperatorLowering):
 
     def _tile(self, tile: nodes.TileRef) -> nodes.TileRef:
         """A tile whose indices are names or numbers: a longer index is computed before."""
-        indices = [self.visit(index) for index in tile.indices]
-        for place, index in enumerate(indices):
-            if not isinstance(index, (ast.Name, ast.Constant)):
-                indices[place] = self._emission.named(f"{tile.parameter}_selected", index)
+        wanted = f"{tile.parameter}_selected"
+        indices = [self._position(index, wanted) for index in tile.indices]
         return nodes.TileRef(parameter=tile.parameter, indices=indices)
 
     def visit_Load(self, node: Any) -> Any:
@@ -276,9 +274,7 @@ class Lowering(OperatorLowering):
         sequence: tuple[ast.expr, ast.expr] | None = None
         for dim, (index, stride) in enumerate(zip(indices, source.strides)):
             # Where it is padding it names no element.
-            term = self.visit(self._real(index, conditions))
-            if not isinstance(term, (ast.Name, ast.Constant)):
-                term = self._emission.named(f"{parameter}_at_{dim}", term)
+            term = self._position(self._real(index, conditions), f"{parameter}_at_{dim}")
             own = sequence if dim == source.jagged_dim else None
             size = own[1] if own is not None else self._emission.tree(source.shape[dim])
             conditions += [
