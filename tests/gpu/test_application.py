@@ -6,15 +6,29 @@ import pytest
 
 pytest.importorskip("torch", reason="needs PyTorch")
 
-from tests.contract.application import test_constants, test_selecting, test_sources  # noqa: E402
+from tests.contract.application import (  # noqa: E402
+    test_constants,
+    test_selecting,
+    test_sources,
+    test_types_of_indices,
+)
 from tests.contract.atomics import test_atomics, test_in_order  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
-#: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there.
-_ELSEWHERE = {"test_a_value_is_no_place"}
+#: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there;
+#: and what compiles alone needs no device.
+_ELSEWHERE = {"test_a_value_is_no_place", "test_what_takes_a_flattened_index_apart_compiles"}
 
-for module in (test_atomics, test_in_order, test_constants, test_selecting, test_sources):
+_MODULES = (
+    test_atomics,
+    test_in_order,
+    test_constants,
+    test_selecting,
+    test_sources,
+    test_types_of_indices,
+)
+for module in _MODULES:
     globals().update(
         {
             name: test
