@@ -16,7 +16,7 @@ BLOCK = block_size()
 def met(kernel, **constants):
     """The parameters that meet, with their dimensions."""
     return {
-        tuple((side.use.parameter, side.dim) for side in meeting.sides)
+        tuple((side.use.parameter, *side.dims) for side in meeting.sides)
         for meeting in meetings(kernel.specializations.of(constants))
     }
 
