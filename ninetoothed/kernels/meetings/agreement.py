@@ -7,7 +7,7 @@ reach, the sizes must be equal; else only those elements count that a program co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.meetings import flattened
 from ninetoothed.kernels.meetings.decisions import Decision
-from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of, put_in
+from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of
 from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import difference, simplify
 
@@ -107,6 +108,8 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
     """
     found: dict[tuple[Symbol, Symbol], None] = {}
     for meeting in meetings(kernel):
+        if any(limit.is_flattened for side in meeting.sides for limit in side.limits):
+            found |= dict.fromkeys(_sizes_of_both(meeting))
         one, other = map(_sizes_by_form, meeting.sides)
         if not one or not other:
             continue
@@ -116,6 +119,39 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
         for first, *rest in together:
             found |= dict.fromkeys((first, size) for size in rest if size is not first)
     return tuple(found)
+
+
+def _sizes_of_both(meeting: Meeting) -> Iterator[tuple[Symbol, Symbol]]:
+    """The sizes that decide where the two lie in a flattened level, place by place.
+
+    Where the two are made in other ways, only a look at the numbers says that they agree: 0 is not 1.
+    """
+    made: list[tuple[str, list[Symbol]]] = []
+    for side in meeting.sides:
+        limits = []
+        for limit in side.limits:
+            if not limit.is_of_tile:
+                parts = [_made(leaf * as_symbol(by)) for leaf, by in limit.factors]
+                parts.sort(key=lambda each: each[0])
+                limits.append(_together("<", [*parts, _made(limit.size)]))
+        made.append(_together("and", sorted(limits, key=lambda each: each[0])))
+    (one, sizes), (other, others) = made
+    yield from zip(sizes, others) if one == other else [(constant(0), constant(1))]
+
+
+def _made(expression: Expression) -> tuple[str, list[Symbol]]:
+    """How an expression is made but for its sizes, and these."""
+    node = as_symbol(expression)
+    if node.op == "leaf":
+        return ("size", [node]) if node.leaf.role != "index" else (f"index {id(node)}", [])
+    if node.op == "const":
+        return str(node.operands[0]), []
+    return _together(node.op, map(_made, node.operands))
+
+
+def _together(op: str, parts: Iterable[tuple[str, list[Symbol]]]) -> tuple[str, list[Symbol]]:
+    made = list(parts)
+    return f"{op}({', '.join(how for how, _ in made)})", [size for _, own in made for size in own]
 
 
 def _sizes_by_form(side: Side) -> dict[Any, list[Symbol]]:
@@ -151,6 +187,7 @@ class _Numbers:
         self._last: dict[Symbol, int | None] = {
             program: count - 1 for program, count in zip(kernel.arrangement.programs, grid)
         }
+        self._programs = kernel.arrangement.programs
         self._ends: dict[tuple[object, ...], dict[Form, _End]] = {}
 
     def differing(self, meeting: Meeting) -> tuple[Limit, Limit] | None:
@@ -160,17 +197,22 @@ class _Numbers:
         one, other = map(self._tile_sizes, meeting.sides)
         tiles = list(zip(one, other))
         lanes = [[self.value(size) for size in pair] for pair in tiles]
-        if any(1 in pair and pair[0] != pair[1] for pair in lanes):
-            # One of them is spread over the other.
+        if any(meeting.is_spread(pair) for pair in lanes):
             return None
         chosen: dict[Symbol, int] = {}
         for sizes, pair in zip(tiles, lanes):
             chosen |= _only_choice(sizes, pair)
         found = self._differing(meeting, {}, lanes)
         if found is None and chosen:
-            put_in = [[as_symbol(size.substitute(chosen)) for size in pair] for pair in tiles]
-            lanes = [[self.value(size) for size in pair] for pair in put_in]
-            return self._differing(meeting, chosen, lanes)
+            known = {**self._environment, **chosen}
+            same = [[evaluated(size, known) for size in pair] for pair in tiles]
+            found = self._differing(meeting, chosen, same)
+        if found is None:
+            counts = {p: last + 1 for p in self._programs if (last := self._last[p]) is not None}
+            widths = [min(pair) for pair in lanes]
+            return flattened.differing(
+                meeting.sides, meeting.is_store, widths, self._environment, counts
+            )
         return found
 
     def _differing(
@@ -210,8 +252,8 @@ class _Numbers:
             found = self._ends[key] = {}
             for limit in side.limits:
                 limit = limit.where(chosen) if chosen else limit
-                if limit.is_of_tile:
-                    # It is another with every choice of the tuner's.
+                if limit.is_of_tile or limit.is_flattened:
+                    # Of a tile it is another with every choice of the tuner's.
                     continue
                 form, value = self._form(limit), self.value(limit.size)
                 end = found.get(form, _End(math.inf, math.inf, (None, None)))
@@ -224,10 +266,9 @@ class _Numbers:
         return found
 
     def _form(self, limit: Limit) -> Form:
-        named = [(put_in(leaf, self._environment), factor) for leaf, factor in limit.factors]
         if limit.is_tuned:
-            return frozenset(named), limit.shift
-        factors = [(leaf, self.value(factor)) for leaf, factor in named]
+            return limit.factors, limit.shift
+        factors = [(leaf, self.value(factor)) for leaf, factor in limit.factors]
         moving = frozenset((leaf, by) for leaf, by in factors if by and self._last.get(leaf) != 0)
         return moving, self.value(limit.shift)
 
@@ -276,28 +317,12 @@ class _Numbers:
             count = next_power_of_2(max(pair)) if is_lane_alone else min(pair)
             last[lane_of(place)] = count - 1
         for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
-            end = last[leaf] if leaf.op == "leaf" else _greatest(leaf, last)
+            end = last[leaf]
             if end is None or factor < 0:
                 return False
-            is_gapless = is_gapless and factor <= reached + 1 and _is_gapless(leaf)
+            is_gapless = is_gapless and factor <= reached + 1
             reached += factor * end
         return low <= reached and (is_gapless or reached < high)
-
-
-def _greatest(made: Symbol, last: Mapping[Symbol, int | None]) -> int | None:
-    """The greatest that is made of indices from 0 to their last; None where that is not known."""
-    ends = {leaf: last.get(leaf) for leaf in made.leaves()}
-    if None in ends.values():
-        return None
-    least, most = interval(made, {leaf: (0, end) for leaf, end in ends.items() if end is not None})
-    return int(most) if least >= 0 and most < math.inf else None
-
-
-def _is_gapless(leaf: Symbol) -> bool:
-    """Whether it takes each value up to its greatest, as an index does, a part of it and its remainder."""
-    while leaf.op in ("//", "%") and leaf.operands[1].op == "const":
-        leaf = leaf.operands[0]
-    return leaf.op == "leaf"
 
 
 def _only_choice(tiles: Sequence[Symbol], lanes: Sequence[int]) -> dict[Symbol, int]:

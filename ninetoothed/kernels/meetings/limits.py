@@ -88,7 +88,7 @@ class Limit:
         """The limit with what is chosen put in."""
         return Limit(
             frozenset(
-                (put_in(leaf, chosen), simplify(as_symbol(by).substitute(chosen)))
+                (as_symbol(leaf.substitute(chosen)), simplify(as_symbol(by).substitute(chosen)))
                 for leaf, by in self.factors
             ),
             simplify(as_symbol(self.shift).substitute(chosen)),
@@ -96,6 +96,21 @@ class Limit:
             self.is_by_size,
             as_symbol(simplify(self.total.substitute(chosen))),
         )
+
+    @threads.cached_property
+    def parts(self) -> frozenset[Symbol]:
+        """The indices that it is no sum of, but of what is made of them."""
+        made = [leaf for leaf, _ in self.factors if leaf.op != "leaf"]
+        return frozenset(leaf for part in made for leaf in _indices(part))
+
+    @property
+    def is_flattened(self) -> bool:
+        return bool(self.parts)
+
+    @threads.cached_property
+    def indices(self) -> frozenset[Symbol]:
+        """All the indices that its position knows of."""
+        return frozenset(index for leaf, _ in self.factors for index in _indices(leaf))
 
     @threads.cached_property
     def is_tuned(self) -> bool:
@@ -138,6 +153,11 @@ class Meeting:
     is_store: bool
     loops: tuple[Loop, ...]
     location: Location
+
+    def is_spread(self, widths: Sequence[int | None]) -> bool:
+        """Whether of these sizes of the two, one of 1 is spread over the other: to what is stored, none is."""
+        stored, place = widths
+        return stored != place and (stored == 1 or (place == 1 and not self.is_store))
 
 
 def either_way(
@@ -278,11 +298,6 @@ def linear(position: Symbol) -> tuple[dict[Symbol, Symbol], Symbol] | None:
     zero = constant(0)
     both = {leaf: one.get(leaf, zero) + other.get(leaf, zero) for leaf in one.keys() | other.keys()}
     return both, first + last
-
-
-def put_in(leaf: Symbol, values: Mapping[Symbol, int]) -> Symbol:
-    """What a position is made of, with these values in what is made of indices."""
-    return leaf if leaf.op == "leaf" else as_symbol(simplify(leaf.substitute(values)))
 
 
 def _indices(position: Symbol) -> list[Symbol]:

@@ -67,7 +67,7 @@ def _requirements(
         if None in counts or None in one or None in other:
             continue
         widths = list(zip(one, other))
-        if any(1 in pair and pair[0] != pair[1] for pair in widths):
+        if any(meeting.is_spread(pair) for pair in widths):
             continue
         lasts = dict(zip(kernel.arrangement.programs, (as_symbol(n) - 1 for n in kernel.grid)))
         lasts |= {loop.round: as_symbol(loop.count) - 1 for loop in loops}

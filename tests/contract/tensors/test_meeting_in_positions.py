@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor, block_size
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, ArrangementError
 
 ROWS, COLUMNS = block_size(), block_size()
 
@@ -73,6 +75,71 @@ def test_there_must_be_as_many_elements(arranged, application):
     y = torch.full((4, 7), torch.nan)
     kernel(x, y)
     assert torch.equal(y, torch.full((4, 7), 1.0 if application is more else 3.0))
+
+
+@pytest.mark.parametrize(
+    ("arranged", "sizes"),
+    [
+        # As many tiles, which end elsewhere.
+        (lambda t: t.tile((3, 4)).flatten(), [(5, 9), (9, 5)]),
+        (lambda t: t.tile((4, 3)).flatten(), [(9, 2), (2, 9)]),
+        # One row of tiles.
+        (lambda t: t.tile((-1, 4)).flatten(), [(7, 5), (7, 6)]),
+        # A column of tiles.
+        (lambda t: t.tile((2, 4)).flatten(), [(4, 1), (4, 3)]),
+        # A tile without columns.
+        (lambda t: t[:, :-2].tile((4, -1)), [(7, 1), (7, 3)]),
+    ],
+)
+def test_a_tile_has_an_element_wherever_one_is_stored(arranged, sizes):
+    x, y = (torch.full(size, 5.0) for size in sizes)
+    with pytest.raises(ArgumentError, match="have not the same elements"):
+        made(arranged, more)(x, y)
+    assert (y == 5).all()
+
+
+def drawn(draw):
+    """An arrangement of a matrix, at random: cut, in tiles, and the grid or the tile flattened."""
+    cuts = [
+        lambda t: t.permute((1, 0)),
+        lambda t: t[1:, :],
+        lambda t: t[:, ::-1],
+        lambda t: t[:, ::2],
+        lambda t: t[:-1, :],
+    ]
+    cut, shape = draw.choices(cuts, k=draw.randrange(3)), draw.choices([2, 3, 4, 4, -1], k=2)
+    end = draw.choice(["flattened", "grid", "tile", "as it is"])
+
+    def arranged(t):
+        for each in cut:
+            t = each(t)
+        if end == "flattened":
+            return t.flatten().tile((shape[0],))
+        t = t.tile(tuple(shape))
+        if end == "tile":
+            t.dtype = t.dtype.flatten()
+        return t.flatten() if end == "grid" else t
+
+    return arranged
+
+
+def test_whatever_sizes_meet_nothing_is_read_that_is_not_there():
+    draw, refused, stored = random.Random(7), 0, 0
+    for _ in range(120):
+        kernel = made(drawn(draw), more)
+        sizes = [draw.randrange(1, 10), draw.randrange(1, 10)]
+        rows, columns = sizes
+        others = draw.choice([sizes, [columns, rows], [rows, columns + 1], [rows + 2, columns]])
+        x, y = torch.full(sizes, 5.0), torch.full(others, torch.nan)
+        try:
+            kernel(x, y)
+        except (ArgumentError, ArrangementError):
+            assert y.isnan().all()
+            refused += 1
+        else:
+            assert (y.isnan() | (y == 6)).all()
+            stored += 1
+    assert refused > 20 and stored > 10
 
 
 def test_tiles_may_lie_elsewhere():
