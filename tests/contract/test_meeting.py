@@ -329,8 +329,8 @@ def test_the_examples_refuse_sizes_that_do_not_agree(call, words):
 
 
 def test_it_is_asked_once_for_each_new_set_of_shapes(monkeypatch):
-    asked, meetings = [], agreement.meetings
-    monkeypatch.setattr(agreement, "meetings", lambda *a: asked.append(a) or meetings(*a))
+    asked, pairs = [], agreement.equal_sizes
+    monkeypatch.setattr(agreement, "equal_sizes", lambda *a: asked.append(a) or pairs(*a))
     kernel = made(sum_of_two, blocks, (3,), (3,), (3,))
     for size in (3, 3, 4, 4, 3):
         kernel(filled(size), filled(size), filled(size))

@@ -6,10 +6,12 @@ import random
 
 import pytest
 
+import ninetoothed
 from examples import addmm, bmm, layer_norm, mm, rms_norm, sdpa, softmax
+from ninetoothed import Tensor
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.call import Argument, Call, Device
-from ninetoothed.kernels.meetings.agreement import check_meetings, equal_sizes
+from ninetoothed.kernels.meetings.agreement import compare_all, equal_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.symbols.expr import as_symbol
 
@@ -36,9 +38,21 @@ def evaluated(kernel, shapes):
     return call, environment, tuple(int(as_symbol(n).evaluate(environment)) for n in kernel.grid)
 
 
-@pytest.mark.parametrize("module", [softmax, rms_norm, layer_norm, mm, addmm, bmm, sdpa])
-def test_equal_sizes_meet(module) -> None:
-    kernel = module.kernel.specializations.shown
+def more(x, y):
+    y = x + 1  # noqa: F841
+
+
+def in_flattened_grid(x, y):
+    return x.tile((2, 4)).flatten(), y.tile((2, 4)).flatten()
+
+
+FLATTENED = ninetoothed.make(in_flattened_grid, more, (Tensor(2), Tensor(2)))
+EXAMPLES = [module.kernel for module in (softmax, rms_norm, layer_norm, mm, addmm, bmm, sdpa)]
+
+
+@pytest.mark.parametrize("kernel", [*EXAMPLES, FLATTENED], ids=lambda kernel: kernel.name)
+def test_equal_sizes_meet(kernel) -> None:
+    kernel = kernel.specializations.shown
     pairs, draw = equal_sizes(kernel), random.Random(7)
     sizes = sorted({size for pair in pairs for size in pair}, key=str)
     assert pairs and all(size.op == "leaf" for size in sizes)
@@ -54,7 +68,7 @@ def test_equal_sizes_meet(module) -> None:
             one.evaluate(environment) == size.evaluate(environment) for one, size in pairs
         )
         try:
-            check_meetings(kernel, call, environment, grid)
+            compare_all(kernel, call, environment, grid)
             meets = True
         except ArgumentError:
             meets = False

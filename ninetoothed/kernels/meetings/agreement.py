@@ -43,9 +43,17 @@ def check_meetings(
     Raises:
         ArgumentError: they do not; at the place in the application where they meet.
     """
+    pairs = equal_sizes(kernel)
+    if 0 in grid or all(evaluated(a, environment) == evaluated(b, environment) for a, b in pairs):
+        return []
+    return compare_all(kernel, call, environment, grid)
+
+
+def compare_all(
+    kernel: Definition, call: Call, environment: Mapping[Symbol, int], grid: tuple[int, ...]
+) -> list[Refusal]:
+    """As `check_meetings`, where some of `equal_sizes` are not equal; each meeting is looked at."""
     refusals: list[Refusal] = []
-    if 0 in grid:
-        return refusals
     numbers = _Numbers(kernel, environment, grid)
     for meeting in meetings(kernel):
         differing = numbers.differing(meeting)
@@ -110,6 +118,7 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
     for meeting in meetings(kernel):
         if any(limit.is_flattened for side in meeting.sides for limit in side.limits):
             found |= dict.fromkeys(_sizes_of_both(meeting))
+            continue
         one, other = map(_sizes_by_form, meeting.sides)
         if not one or not other:
             continue
@@ -131,7 +140,7 @@ def _sizes_of_both(meeting: Meeting) -> Iterator[tuple[Symbol, Symbol]]:
         limits = []
         for limit in side.limits:
             if not limit.is_of_tile:
-                parts = [_made(leaf * as_symbol(by)) for leaf, by in limit.factors]
+                parts = [_together("*", [_made(leaf), _made(by)]) for leaf, by in limit.factors]
                 parts.sort(key=lambda each: each[0])
                 limits.append(_together("<", [*parts, _made(limit.size)]))
         made.append(_together("and", sorted(limits, key=lambda each: each[0])))
