@@ -319,8 +319,8 @@ def total_error(value: Value, axis: int, dtype: str, accumulate: bool = False) -
     is_whole = not error.any() and (size * grain == np.rint(size * grain)).all()
     if is_whole and (np.sum(size, axis=axis) * grain < 2.0**bits).all():
         return np.zeros(along(error, axis=axis).shape)
-    # Each of the additions rounds; where all terms are the same, all round to one side.
-    roundings = np.maximum(4, along(value.exists, axis=axis))
+    # Sums in a tree round a few times. One by one, each addition rounds, and those of equal terms to one side.
+    roundings = np.maximum(4, along(value.exists, axis=axis)) if accumulate else 4
     return along(error, axis=axis) + roundings * along(size, axis=axis) * 2.0**-bits
 
 

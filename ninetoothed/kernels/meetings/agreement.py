@@ -113,6 +113,7 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
 
     It compares where elements end, position by position. Positions that are the same expression have
     the same end on both sides then; where the two sides have other positions, all their ends are one.
+    Where a level is flattened, positions are of sizes too: equal ones, place by place, make both alike.
     """
     found: dict[tuple[Symbol, Symbol], None] = {}
     for meeting in meetings(kernel):
@@ -193,10 +194,9 @@ class _Numbers:
     ) -> None:
         self._kernel = kernel
         self._environment = environment
-        self._last: dict[Symbol, int | None] = {
-            program: count - 1 for program, count in zip(kernel.arrangement.programs, grid)
-        }
-        self._programs = kernel.arrangement.programs
+        self._counts = dict(zip(kernel.arrangement.programs, grid))
+        # The last of each index's values: of a program's here, of a round's with the loop around it.
+        self._last: dict[Symbol, int | None] = {p: count - 1 for p, count in self._counts.items()}
         self._ends: dict[tuple[object, ...], dict[Form, _End]] = {}
 
     def differing(self, meeting: Meeting) -> tuple[Limit, Limit] | None:
@@ -217,10 +217,9 @@ class _Numbers:
             same = [[evaluated(size, known) for size in pair] for pair in tiles]
             found = self._differing(meeting, chosen, same)
         if found is None:
-            counts = {p: last + 1 for p in self._programs if (last := self._last[p]) is not None}
             widths = [min(pair) for pair in lanes]
             return flattened.differing(
-                meeting.sides, meeting.is_store, widths, self._environment, counts
+                meeting.sides, meeting.is_store, widths, self._environment, self._counts
             )
         return found
 

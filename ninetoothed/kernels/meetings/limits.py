@@ -9,7 +9,6 @@ that know of more than one. What data decides (the length of a sequence) has non
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,11 +26,14 @@ from ninetoothed.tensors.arrange import Parameter
 #: A position, the size that it must be below, and whether the size alone decides.
 Condition = tuple[Symbol, Symbol, bool]
 
+_LANES: dict[int, Symbol] = {}
 
-@functools.cache
+
 def lane_of(place: int) -> Symbol:
-    """The lane in one of the dimensions that are asked about."""
-    return index(f"lane_{place}")
+    """The lane in one of the dimensions that are asked about: one symbol, whichever thread is first."""
+    if place not in _LANES:
+        _LANES.setdefault(place, index(f"lane_{place}"))
+    return _LANES[place]
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Limit:
 
     @property
     def is_flattened(self) -> bool:
+        """Whether its position is more than a sum of indices, as where a level was flattened."""
         return bool(self.parts)
 
     @threads.cached_property

@@ -99,7 +99,7 @@ def _alike(meeting: Meeting) -> Iterator[tuple[Limit, Limit]]:
     forms: list[dict[tuple[Any, Any], list[Limit]]] = [{}, {}]
     for side, found in zip(meeting.sides, forms):
         for limit in side.limits:
-            if not limit.is_of_tile:
+            if not limit.is_of_tile and not limit.is_flattened:
                 found.setdefault((limit.factors, limit.shift), []).append(limit)
     for form in sorted(forms[0].keys() & forms[1].keys(), key=str):
         (one, *more), (other, *others) = forms[0][form], forms[1][form]

@@ -248,9 +248,9 @@ class Carried(Values):
     def is_stored_over(self, mask: TileMask, statement: Store) -> bool:
         """Whether lanes that a mask leaves out in each round may exist where a value is stored.
 
-        Of another tensor's tile the call's checks say that they do not, where the store is certain and the
-        tile is the one that is stored to, or has the elements that any other of its level has. Of what was
-        made, its size says it; of what moved, nothing.
+        Of another tensor's tile the call's checks say that they do not, where sizes alone decide which
+        elements it has, the store is certain, and the tile is the one that is stored to or has the
+        elements that any other of its level has. Of what was made, its size says it; of what moved, nothing.
         """
         indices = statement.tile.indices
         tile_shape = self.tensors[statement.tile.parameter].tile_shape
