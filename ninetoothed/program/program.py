@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ninetoothed.program.effects import is_lowest
+from ninetoothed.program.effects import is_lowest, operation_of
 from ninetoothed.program.frozen import FrozenList, freeze
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -89,6 +89,12 @@ class Program:
     def has_lowest(self) -> bool:
         """Whether minus infinity stands in it as ``float("-inf")``."""
         return any(isinstance(node, ast.Call) and is_lowest(node) for node in self.nodes())
+
+    @property
+    def has_sort(self) -> bool:
+        """Whether it sorts tiles, in the body or in a helper."""
+        calls = (node for node in self.nodes() if isinstance(node, ast.Call))
+        return any((found := operation_of(call)) and found.kind == "sort" for call in calls)
 
     def touched(self) -> frozenset[str]:
         """The tensor parameters whose elements, offsets, strides, pointer or type are used."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 import ninetoothed
-from examples import mm
+import ninetoothed.language as ntl
+from examples import mm, softmax
 from ninetoothed import Tensor
 from ninetoothed.backends.base import Argument, Call, Device
 from ninetoothed.backends.triton.options import OPTIONS
@@ -116,3 +117,16 @@ def test_warps_and_stages_given_as_one_or_several(given, warps, stages):
     free = [config for config in found if not deciding & dict(config.options).keys()]
     assert {config.num_warps for config in free} == warps
     assert {config.num_stages for config in free} == stages
+
+
+def in_order(input, output):
+    output = ntl.sort(input)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("columns", "warps"), [(20, {1}), (128, {1, 2}), (1000, {1, 8, 16}), (4096, {32}), (9000, {32})]
+)
+def test_what_sorts_has_one_warp_or_few_elements_for_each_thread(columns, warps):
+    kernel = ninetoothed.make(softmax.arrangement, in_order, softmax.tensors).definition
+    call = call_of(kernel, tensor(9, columns), tensor(9, columns))
+    assert {config.num_warps for config in choosing.space_of(kernel, call, H200).ranked} == warps

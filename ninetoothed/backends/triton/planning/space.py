@@ -35,6 +35,10 @@ _NUM_WARPS = (1, 2, 4, 8, 16, 32)
 _MOST_ELEMENTS = 128
 _FEW_WARPS = 4
 
+#: Where it sorts them: one warp, which exchanges elements without a barrier, or few elements for each
+#: thread. With more in several warps it is slower and takes seconds to compile (docs/tuning.md).
+_MOST_SORTED_BY_ONE_WARP, _MOST_SORTED = 64, 4
+
 #: The stages to choose from besides, where programs are few and small.
 _MORE_STAGES = (6,)
 
@@ -146,6 +150,13 @@ def _warps(kernel: Definition, call: Call, config: Config, estimator: Estimator)
         if largest / (32 * warps) <= _MOST_ELEMENTS
         and (warps <= _FEW_WARPS or largest >= 32 * warps)
     ]
+    if kernel.program.has_sort:
+        suited = [
+            warps
+            for warps in suited
+            if 1 < largest / (32 * warps) <= _MOST_SORTED
+            or (warps == 1 and largest <= 32 * _MOST_SORTED_BY_ONE_WARP)
+        ]
     return suited or [_NUM_WARPS[-1]]
 
 
