@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ninetoothed.passes.padding.knowledge import Knowledge
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
+from ninetoothed.passes.rewriting import assign, read
 from ninetoothed.program.arguments import FIRST, Given
 from ninetoothed.program.nodes import Masked, at
 from ninetoothed.program.tile_masks import to_be_masked
@@ -62,6 +63,22 @@ class Arguments(Given):
                 keyword.value = value
                 return
         self.put(index, value)
+
+    def hold(self, wish: str, *indices: int) -> None:
+        """Gives arguments a name where they have none: what is computed once is read twice."""
+        for index in indices:
+            operand = self.get(index)
+            if operand is not None and not isinstance(operand, ast.Tuple):
+                self.put(index, self.named_alone(wish, operand))
+
+    def named_alone(self, wish: str, value: ast.expr) -> ast.expr:
+        """A value by a name, which it is given where it has none."""
+        if isinstance(value, ast.Constant | ast.Name):
+            return value
+        draft = self.analysis.draft
+        name = draft.fresh(wish)
+        draft.insert_before(self.analysis.statement, assign(name, value, self.node))
+        return read(name, self.node)
 
     def take_part(self, mask: ast.expr) -> None:
         """Has elements take part only where a mask holds, besides the third argument, which is one."""

@@ -100,10 +100,13 @@ def _of_first(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _reduced(arguments: Arguments, operation: Operation) -> Known:
-    places, value = operation.places, arguments.known(0)
+    places = operation.places
     axis = arguments.constant("axis", places["axis"])
     if axis is not None and not isinstance(axis, int):
         return UNKNOWN
+    value = arguments.known(0)
+    if axis is not None:
+        value = moves.decided_together(arguments, 0, axis, value)
     keep_dims = bool(arguments.constant("keep_dims", places["keep_dims"]))
     result = reduced(value, axis, keep_dims)
     if "return_indices" in places and arguments.constant("return_indices", 2):
@@ -117,9 +120,12 @@ def _scanned(arguments: Arguments, operation: Operation) -> Known:
 
 def _dot(arguments: Arguments, operation: Operation) -> Known:
     """A product exists where a row and a column do; 0 stands where one does not."""
-    left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
     if arguments.type.shape is None:
         return UNKNOWN
+    left, right = (
+        moves.decided_together(arguments, place, -1 - place, arguments.known(place))
+        for place in (0, 1)
+    )
     rank = left.rank
     validity = [
         *_outer(left, [*range(rank - 1), None], rank - 1),

@@ -15,6 +15,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.knowledge import Knowledge
+from ninetoothed.passes.padding.moves import decided_together
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, reduced
 from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.program import nodes
@@ -68,6 +69,9 @@ def results(
     if operation.kind == "scan":
         return tuple(value.changed() for value in values)
     keep_dims = arguments.constant("keep_dims", 3) is True
+    if axis is not None:
+        decided = decided_together(arguments, 0, axis, values[0]).validity
+        values = tuple(replace(value, validity=decided) for value in values)
     return tuple(reduced(value, axis, keep_dims) for value in values)
 
 

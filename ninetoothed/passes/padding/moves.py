@@ -13,7 +13,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.knowledge import Knowledge
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, with_rank
-from ninetoothed.passes.rewriting import assign, language, place_of, read, size_node
+from ninetoothed.passes.rewriting import assign, language, place_of, size_node
 from ninetoothed.program.nodes import (
     AllHold,
     ElementRef,
@@ -204,13 +204,8 @@ def captured(
         return known if items is None else Known(items=(known,) * len(items))
     # First, since an index may be given a name for them, which is then read where the tile is loaded.
     masks = {index: analysis.masks(with_rank(arguments.known(index)), node) for index in moved}
-    for index in range(len(node.args) + arguments.first):
-        operand = arguments.get(index)
-        if operand is not None and not isinstance(operand, ast.Constant | ast.Tuple | ast.Name):
-            # It is moved once more, with what exists in its place.
-            held = analysis.draft.fresh("moved")
-            analysis.draft.insert_before(analysis.statement, assign(held, operand, node))
-            arguments.put(index, read(held, node))
+    # It is moved once more, with what exists in its place.
+    arguments.hold("moved", *range(len(node.args) + arguments.first))
     alike = clone(node)
     twin = Arguments.__new__(Arguments)
     twin.__dict__.update(arguments.__dict__)
@@ -233,6 +228,48 @@ def captured(
     name = analysis.draft.fresh("exists")
     analysis.draft.insert_before(analysis.statement, assign(name, also, node))
     return _held(arguments.type, name, analysis)
+
+
+def decided_together(arguments: Arguments, index: int, axis: int, value: Known) -> Known:
+    """What is known of an argument, or of a tuple's items, whose elements along a dimension become one.
+
+    That one exists where all masks hold of any of them. Tiles' own masks say so apart; of those that data
+    decide that follows from all together alone: they become one, on demand.
+    """
+    value = with_rank(value)
+    if not value.rank or not -value.rank <= axis < value.rank:
+        return value
+    along = tuple(mask for mask in value.validity if mask.layout[axis] is not None)
+    if len(along) < 2 or not any(_is_of_data(mask) and len(_followed(mask)) > 1 for mask in along):
+        return value
+    rest = tuple(mask for mask in value.validity if mask not in along)
+    followed = set[int]().union(*map(_followed, along))
+    layout = tuple(dim if dim in followed else None for dim in range(value.rank))
+    analysis, node = arguments.analysis, arguments.node
+    wish = ("moved", place_of(node), index)
+    mask = TileMask((wish, True), NOWHERE, layout, wanted=wish)
+    if wish in analysis.needed:
+        masks = analysis.masks(replace(value, validity=along), node)
+        arguments.hold("reduced", index)
+        name, operand = analysis.draft.fresh("exists"), arguments.get(index)
+        if isinstance(operand, ast.Tuple):
+            operand.elts = [arguments.named_alone("reduced", each) for each in operand.elts]
+            operand = operand.elts[0]
+        assert operand is not None
+        made = at(Exists(value=clone(operand), masks=masks), node)
+        analysis.draft.insert_before(analysis.statement, assign(name, made, node))
+        mask = replace(held_mask(name, value.rank, analysis.statement), layout=layout)
+    return replace(value, validity=(*rest, mask))
+
+
+def _is_of_data(mask: TileMask) -> bool:
+    """Whether it depends on data which of a tile's elements a mask leaves out."""
+    return mask.wanted is not None or isinstance(mask.origin.tile, ElementRef | Held)
+
+
+def _followed(mask: TileMask) -> list[int]:
+    """The dimensions of a value that a mask depends on."""
+    return [place for place, dim in enumerate(mask.layout) if dim is not None]
 
 
 def _held(result: ValueType, name: str, analysis: Knowledge) -> Known:

@@ -44,6 +44,7 @@ def find(arguments: Arguments, operation: Operation) -> bool:
     # First, since an index may be given a name for its masks, which is then read where the tile is loaded.
     real = is_real(analysis, read(name, node), value.validity, node)
     analysis.draft.insert_before(analysis.statement, assign(name, given, node))
+    arguments.put(0, read(name, node))
     given = read(name, node)
     whole = [given, _places(given, axis, len(value.shape), size), real]
     function = nodes.at(

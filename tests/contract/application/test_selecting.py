@@ -153,6 +153,41 @@ def test_what_exists_nowhere_along_a_dimension_is_reduced_to_nothing():
     assert y.item() == 6.0
 
 
+def added(a, b):
+    return a + b * 1
+
+
+def both(a, b, c, d):
+    return a + c, b + d
+
+
+@pytest.mark.parametrize(
+    "reduced",
+    [
+        lambda e: ntl.sum(e, axis=2),
+        lambda e: e.sum(-1, keep_dims=True),
+        lambda e: ntl.reduce(e, 2, added),
+        lambda e: ntl.reduce((e, e), 2, both)[0],
+    ],
+)
+def test_one_element_has_to_be_in_all_that_is_reduced(reduced):
+    """`places` has a fourth lane, position 0, where `x` has none: it says of no row that it is there."""
+
+    def application(places, x, y):
+        y[0, 0] = ntl.sum(reduced(x[:, places] / x) + 1)
+
+    def arrangement(places, x, y):
+        return places.tile((3, -1)), x.tile((3, -1)), y.tile((1, 1))
+
+    places = torch.tensor([[0, 9, 2], [9, 9, 9], [1, 2, 9]], dtype=torch.int32)
+    x, y = torch.rand(3, 3) + 1, poisoned(1, 1)
+    tensors = Tensor(2, other=0), Tensor(2), Tensor(2)
+    ninetoothed.make(arrangement, application, tensors)(places, x, y)
+    chosen = torch.where(places < 3, x[:, places.clamp(max=2)] / x, 0)
+    there = (places < 3).any(dim=1).expand(3, 3)
+    torch.testing.assert_close(y[0, 0], (chosen.sum(dim=2) + 1)[there].sum())
+
+
 def test_positions_lie_in_the_tile_not_in_the_source():
     def application(x, y):
         y[0] = ntl.sum(x[1:])
