@@ -32,6 +32,7 @@ from ninetoothed.program.types import (
     of_number,
     together,
     type_of,
+    unlike,
     with_axes,
 )
 from ninetoothed.symbols.bounds import interval
@@ -235,6 +236,13 @@ class Expressions:
         is_checked = self.is_checked
         self.is_checked &= not is_constant(node.test, self.constants)
         one, other = self.of(node.body), self.of(node.orelse)
+        if one.shape and other.shape and (reason := unlike(one, other)):
+            # Of a number and a tile `where` makes one value, and of no two tiles.
+            self.refuse(
+                node,
+                f"The values of this choice have {reason}: {one} where its condition holds, {other} where "
+                "not. Give them one shape and element type.",
+            )
         self.is_checked = is_checked
         if is_constant(node.test, self.constants) or not are_unlike(one, other):
             return replace(met(one, other), number=None)

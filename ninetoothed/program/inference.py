@@ -31,6 +31,7 @@ from ninetoothed.program.types import (
     held_shape,
     met,
     type_of,
+    unlike,
 )
 
 
@@ -218,15 +219,6 @@ def type_of_round(bounds: ast.Call) -> ValueType:
     # What counts down ends where its second bound says.
     natural = first.is_natural and (step.is_natural or types[1].is_natural)
     return COUNT if natural else INTEGER
-
-
-def unlike(one: ValueType, other: ValueType) -> str:
-    """What is known to differ between two values; ``""`` where nothing is."""
-    if differ(one.shape, other.shape):
-        return "different shapes"
-    if one.dtype is not None and other.dtype is not None and one.dtype is not other.dtype:
-        return "different element types"
-    return ""
 
 
 def _both(one: Mapping[str, ValueType], other: Mapping[str, ValueType]) -> dict[str, ValueType]:

@@ -207,6 +207,15 @@ def are_unlike(one: ValueType, other: ValueType) -> bool:
     return one.is_scalar is not other.is_scalar
 
 
+def unlike(one: ValueType, other: ValueType) -> str:
+    """What is known to differ between two values; ``""`` where nothing is."""
+    if differ(one.shape, other.shape):
+        return "different shapes"
+    if one.dtype is not None and other.dtype is not None and one.dtype is not other.dtype:
+        return "different element types"
+    return ""
+
+
 def may_be_of_two_types(one: ValueType, other: ValueType) -> bool:
     """Whether two values may be of other element types or shapes, as no variable is after branches."""
     is_known = one.dtype is not None and one.dtype is other.dtype

@@ -10,7 +10,7 @@ from typing import Any
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import kind_of
-from ninetoothed.program.inference import infer, unlike
+from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import (
     IDENTITIES,
     AllHold,
@@ -47,7 +47,7 @@ from ninetoothed.program.nodes import (
 from ninetoothed.program.printer import text_of_node
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import to_be_masked, with_dimensions
-from ninetoothed.program.types import type_of
+from ninetoothed.program.types import type_of, unlike
 
 _STATEMENTS = (
     ast.Assign,

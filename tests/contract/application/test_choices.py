@@ -12,6 +12,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import NineToothedError
 
 CASES = {}
 
@@ -155,6 +156,54 @@ def test_whichever_is_chosen_what_exists_is_what_the_tile_has(name):
         y = torch.full((5,), float("nan"))
         kernel(X, number, y)
         torch.testing.assert_close(y, torch.as_tensor(wanted, dtype=y.dtype).expand(5))
+
+
+def a_choice_of_two_tiles(x, z, n, y):
+    y = x if n > 0 else z
+
+
+def a_kept_choice_of_two_tiles(x, z, n, y):
+    v = x * 2 if n > 0 else z * 2
+    y = v + x
+
+
+def a_choice_of_tiles_in_a_choice(x, z, n, y):
+    y = x if n > 3 else (z if n > 1 else x)
+
+
+CHOICES = [a_choice_of_two_tiles, a_kept_choice_of_two_tiles, a_choice_of_tiles_in_a_choice]
+
+
+@pytest.mark.parametrize("application", CHOICES)
+@pytest.mark.parametrize(
+    ("size", "dtype", "message"),
+    [
+        (8, torch.float32, "choice have different shapes"),
+        (1, torch.float32, "choice have different shapes"),
+        (4, torch.int32, "choice have different element types: .*int32"),
+        (4, torch.float16, "choice have different element types: .*float16"),
+    ],
+)
+@pytest.mark.parametrize("is_declared", [False, True])
+@pytest.mark.parametrize("way", ["called", "compiled"])
+def test_no_choice_is_made_of_two_tiles_that_are_not_alike(
+    application, size, dtype, message, is_declared, way
+):
+    def arrangement(x, z, n, y):
+        return x.tile((4,)), z.tile((size,)), n, y.tile((4,))
+
+    if way == "compiled":
+        pytest.importorskip("triton")
+    declared = [torch.float32, dtype] if is_declared else [None, None]
+    arguments = torch.arange(8.0), torch.ones(2 * size, dtype=dtype), 2, torch.zeros(8)
+    with pytest.raises(NineToothedError, match=message) as raised:
+        tensors = (Tensor(1, dtype=declared[0]), Tensor(1, dtype=declared[1]), Tensor(0), Tensor(1))
+        kernel = ninetoothed.make(arrangement, application, tensors)
+        if way == "called":
+            kernel(*arguments)
+        else:
+            kernel.compile(*arguments, target=("cuda", 90))
+    assert __file__ in str(raised.value)
 
 
 def softmax_of_what_is_scaled(x, scale, y):
