@@ -11,6 +11,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 
 #: Of each type the least number and the greatest.
 LIMITS = [
@@ -149,3 +150,19 @@ def test_what_was_joined_is_sorted_between_both():
     y = torch.full((3,), float("nan"))
     kernel(torch.tensor([1.0, 5, 2]), torch.tensor([4.0, 3, 2]), y)
     assert y.tolist() == [0, 4, 0]
+
+
+@pytest.mark.parametrize(
+    "place", [lambda x: ntl.argmin(x), lambda x: ntl.max(x, return_indices=True)[1]]
+)
+def test_of_all_elements_no_dimension_is_named(place):
+    """Said where it stands, whatever runs it."""
+
+    def application(x, y):
+        y = place(x)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((2, -1)), y.tile((1,))
+
+    with pytest.raises(ApplicationError, match="gives positions along one dimension: name it"):
+        ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))
