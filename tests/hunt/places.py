@@ -123,7 +123,8 @@ def _run(key: Any, size: int) -> np.ndarray:
 
 def _set(state: State, parameter: str, indices: Any, keys: Any, expression: Expression) -> None:
     value = evaluate(state, expression)
-    stored(state, parameter, parted(state, parameter, indices, keys)[0], value)
+    index, exists = parted(state, parameter, indices, keys)
+    stored(state, parameter, index, value, exists if any(map(_is_computed, keys)) else None)
 
 
 def _change(

@@ -311,8 +311,18 @@ def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: E
     stored(state, parameter, index, value)
 
 
-def stored(state: State, parameter: str, index: np.ndarray, value: Value) -> None:
-    """Put a value where a tile's elements are."""
+def stored(
+    state: State,
+    parameter: str,
+    index: np.ndarray,
+    value: Value,
+    chosen: np.ndarray | None = None,
+) -> None:
+    """Put a value where a tile's elements are.
+
+    Args:
+        chosen: which of the positions exist that the program gives; None where it gives none.
+    """
     if state.program.parameter(parameter).layout in OVERLAID:
         raise Ambiguous("an output whose elements lie over each other")
     if len(value.shape) > index.ndim - 1:
@@ -324,6 +334,8 @@ def stored(state: State, parameter: str, index: np.ndarray, value: Value) -> Non
     there = (index >= 0) & state.active.reshape(-1, *(1,) * (index.ndim - 1))
     # Other tensors' tiles, whose elements end elsewhere, are refused.
     unequal_meetings[0] += (there & ~value.exists).any()
+    if chosen is not None:
+        unequal_meetings[0] += (chosen != value.exists).any()
     if value.loaded is not None and (there & value.loaded).any():
         raise Ambiguous("what does not exist where it was loaded is stored over what does")
     state.memory.store(parameter, index, there & value.exists, value.data, value.error)

@@ -114,3 +114,14 @@ def test_loops_that_follow_one_another_add_to_what_a_value_is_made_of(count):
     found = meetings(kernel.specializations.of({"count": count}))
     # Each with each.
     assert len(found) <= 24 * count**2
+
+
+def test_positions_meet_what_is_stored_there_before_the_slices_behind_them():
+    def arrangement(x, z, w):
+        return x.tile((4, 2, 2)), z.tile((4, 2)), w.tile((4, 2, 2))
+
+    def application(x, z, w):
+        x[:, z] = w
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(3), Tensor(2), Tensor(3)))
+    assert met(kernel) == {(("z", 0), ("w", 0)), (("z", 1), ("w", 1))}

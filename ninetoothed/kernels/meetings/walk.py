@@ -19,8 +19,9 @@ from ninetoothed.kernels.meetings.limits import Loop, Meeting, Use
 from ninetoothed.kernels.meetings.rounds import Part, outcome, parts
 from ninetoothed.kernels.meetings.values import Values
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, typed
+from ninetoothed.passes.padding.values import before_slices
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.nodes import SourceStore, Store, walk
+from ninetoothed.program.nodes import ElementStore, SourceStore, Store, walk
 from ninetoothed.program.types import INTEGER, held
 from ninetoothed.symbols.expr import Symbol, index, maximum, minimum
 
@@ -58,7 +59,10 @@ class _Walk(Values):
             self.pairs(statement, stored, self.loaded(statement.tile, False), is_store=True)
             return
         if isinstance(statement, SourceStore):
-            self.meet(statement, [*self.addressed(statement), self.value(statement.value)])
+            places = self.addressed(statement)
+            if isinstance(statement, ElementStore):
+                places = [before_slices(place, statement.view) for place in places]
+            self.meet(statement, [*places, self.value(statement.value)])
             return
         if isinstance(statement, ast.AugAssign):
             assert isinstance(statement.target, ast.Name)

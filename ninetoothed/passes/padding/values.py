@@ -29,6 +29,7 @@ from ninetoothed.program.tile_masks import Origin, TileMask
 from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.arrange import SCALES
+from ninetoothed.tensors.views import View
 
 
 class Values(Knowledge):
@@ -177,8 +178,7 @@ class Values(Knowledge):
             return UNKNOWN
         if self.tensors[node.parameter].source.other is not None:
             # What lies beyond the tile is there; a position that does not exist is nowhere.
-            places = [*range(given.rank), *[None] * (len(view.shape) - view.before)]
-            return rearranged(given, places).changed()
+            return before_slices(given, view).changed()
         reference = nodes.ElementRef(
             parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
         )
@@ -301,6 +301,12 @@ class Values(Knowledge):
 
     def visit_call(self, node: ast.Call) -> tuple[ast.expr, Known]:
         return visit_call(self, node)
+
+
+def before_slices(given: Known, view: View) -> Known:
+    """What is known of chosen positions, with the dimensions of the slices that stand behind them."""
+    behind = len(view.shape) - view.before
+    return rearranged(given, [*range(given.rank), *[None] * behind])
 
 
 _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Known]]] = {
