@@ -8,7 +8,7 @@ from ninetoothed.aot import c_expressions
 from ninetoothed.aot.c_text import or_return, quoted, statement
 from ninetoothed.aot.signatures import CONSTANTS, NUMBERS, Signature
 from ninetoothed.aot.unit import Unit
-from ninetoothed.tensors.arrange import Parameter
+from ninetoothed.tensors.arrange import SCALES, Parameter
 
 
 class Interfaces:
@@ -79,6 +79,14 @@ class Interfaces:
                 f"{self._signature.dtype(parameter)}"
             )
             yield f"{indent}if ({number.misfit.format(value)})"
+            yield f"{indent}  return nt_refuse(NT_ERROR_NUMBER, {quoted(text)}, (double){value});"
+        if parameter.is_scale:
+            low, high = SCALES
+            text = (
+                f"kernel `{self._unit.kernel.name}`: `{parameter.name}` is %.17g; minus infinity is "
+                f"multiplied by it, so it must lie from {low} to {high}"
+            )
+            yield f"{indent}if (!({value} >= {low} && {value} <= {high}))"
             yield f"{indent}  return nt_refuse(NT_ERROR_NUMBER, {quoted(text)}, (double){value});"
         yield f"{indent}numbers->{self._names[parameter.name]} = {number.conversion.format(value)};"
 

@@ -9,12 +9,12 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, Location
 from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, offsets_of
-from ninetoothed.kernels.call_types import check_types, with_scales
+from ninetoothed.kernels.call_types import check_types, decisive_scales, with_scales
 from ninetoothed.kernels.definition import Declaration, Definition, Specializations
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import as_symbol
-from ninetoothed.tensors.arrange import NO_VALUE, Parameter
+from ninetoothed.tensors.arrange import NO_VALUE, SCALE_TYPES, Parameter
 from ninetoothed.tensors.level import Shape
 from ninetoothed.tensors.tensor import Tensor
 
@@ -141,9 +141,9 @@ def fixed_of(
             )
         types[parameter.name] = parameter.dtype
     check_types(kernel, types)
-    # A launch does not ask.
-    scales = (p.name for p in kernel.parameters if p.kind == "scalar" and p.dtype.kind == "float")
-    return with_scales(kernel, scales), Fixed(types, constants)
+    # A launch refuses other numbers, but where that makes no difference.
+    floats = (p.name for p in kernel.parameters if p.kind == "scalar" and p.dtype in SCALE_TYPES)
+    return with_scales(kernel, decisive_scales(kernel, floats)), Fixed(types, constants)
 
 
 def _missing(kernel: Declaration, name: str, example: str) -> ArgumentError:

@@ -53,6 +53,15 @@ def with_scales(kernel: Definition, scales: Iterable[str]) -> Definition:
     return _as_given(kernel, {}, frozenset(scales))
 
 
+def decisive_scales(kernel: Definition, numbers: Iterable[str]) -> frozenset[str]:
+    """Those of some numbers of which it makes a difference to the kernel that they are scales."""
+    whole = frozenset(numbers)
+    text = with_scales(kernel, whole).optimized.text()
+    return frozenset(
+        name for name in whole if with_scales(kernel, whole - {name}).optimized.text() != text
+    )
+
+
 def _as_given(
     kernel: Definition, dtypes: Mapping[str, DType], scales: frozenset[str]
 ) -> Definition:

@@ -14,13 +14,10 @@ from ninetoothed.frontends.base import Frontend
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.language.promotion import integer_bounds
-from ninetoothed.tensors.arrange import SCALES, Parameter
+from ninetoothed.tensors.arrange import SCALE_TYPES, SCALES, Parameter
 
 #: What an integer is that nothing was declared of: the first that it fits.
 _UNDECLARED = (dtypes.int32, dtypes.int64, dtypes.uint64)
-
-#: Those that a scale may have: smaller ones make 0 of a product of some.
-_SCALE_TYPES = dtypes.bfloat16, dtypes.float32, dtypes.float64
 
 #: The largest of float16. Wider types take what is too large for them as infinite, as in C; this one's
 #: conversion is refused by the library that packs it.
@@ -43,7 +40,7 @@ def past_32_bits(value: int) -> str | None:
 def is_scale(value: Any, dtype: dtypes.DType) -> bool:
     """Whether a number of a type is one of `Call.scales`."""
     low, high = SCALES
-    return dtype in _SCALE_TYPES and low <= value <= high
+    return dtype in SCALE_TYPES and low <= value <= high
 
 
 def key_parts(parameter: Parameter, names: Mapping[str, str]) -> list[str]:

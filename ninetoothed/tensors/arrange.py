@@ -9,6 +9,7 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, located_where_too_deep
+from ninetoothed.language import dtypes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors import grids
 from ninetoothed.tensors.access import Access, access_of, positions, steps
@@ -23,6 +24,9 @@ NO_VALUE: Any = inspect.Parameter.empty
 
 #: Where scales lie. In floats of 32 bits, or of their exponents, products of some are positive numbers too.
 SCALES = 2.0**-10, 2.0**10
+
+#: The types that a scale may have: smaller ones make 0 of a product of some.
+SCALE_TYPES = dtypes.bfloat16, dtypes.float32, dtypes.float64
 
 
 @dataclass(frozen=True)

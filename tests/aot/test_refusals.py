@@ -156,6 +156,30 @@ def test_a_constant_that_was_compiled_in_is_compared(folder: Path) -> None:
     assert "`is_causal` was compiled in as True" in c.message()
 
 
+def test_a_number_that_is_no_scale_where_padding_is_left_out_for_one(folder: Path) -> None:
+    """Minus infinity in padding times 0 is no number, times a negative one it is the greatest."""
+    made = built("sdpa", folder / "scaled")
+    c = Loaded(library(made), driver(folder / "driver"))
+    tensors = [ctypes.byref(view(1, 2, 64, 64).dlpack()) for _ in range(4)]
+
+    def launch(scale: float) -> int:
+        return c.library.sdpa_launch(None, *tensors[:3], ctypes.c_double(scale), tensors[3])
+
+    for scale in (0.125, 2.0**-10, 2.0**10):
+        assert launch(scale) == 0, c.message()
+    for scale in (0.0, -0.125, 2.0**-11, 2.0**11, float("nan"), float("inf")):
+        assert launch(scale) == -16
+        assert re.search("`scale` is .* must lie from 0.0009765625 to 1024.0", c.message())
+
+
+def test_a_number_of_which_padding_knows_nothing_may_be_any(folder: Path) -> None:
+    made = built("rms_norm", folder / "any")
+    c = Loaded(library(made), driver(folder / "driver"))
+    tensors = [ctypes.byref(view(5, 781).dlpack()) for _ in range(2)]
+    for eps in (0.0, -1.0, float("nan")):
+        assert c.library.rms_norm_launch(None, tensors[0], ctypes.c_double(eps), tensors[1]) == 0
+
+
 def test_more_programs_than_a_device_takes(folder: Path) -> None:
     made = built("silu", folder / "silu")
     c = Loaded(library(made), driver(folder / "driver"))

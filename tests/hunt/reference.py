@@ -312,11 +312,7 @@ def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: E
 
 
 def stored(
-    state: State,
-    parameter: str,
-    index: np.ndarray,
-    value: Value,
-    chosen: np.ndarray | None = None,
+    state: State, parameter: str, index: np.ndarray, value: Value, chosen: np.ndarray | None = None
 ) -> None:
     """Put a value where a tile's elements are.
 

@@ -148,7 +148,7 @@ static const char *const texts[] = {
     [-NT_ERROR_ALIGNMENT] = "an address is no multiple of the element's size",
     [-NT_ERROR_MEMORY] = "the host's memory is exhausted",
     [-NT_ERROR_SYMBOL] = "the driver's library lacks a function",
-    [-NT_ERROR_NUMBER] = "a number does not fit the type that it was declared with",
+    [-NT_ERROR_NUMBER] = "a number does not fit its declared type, or is no scale where that is needed",
     [-NT_ERROR_WORKSPACE] = "the workspace that was given is too small",
 };
 

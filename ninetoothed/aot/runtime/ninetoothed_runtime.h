@@ -37,7 +37,7 @@ enum {
   NT_ERROR_ALIGNMENT = -13,  /* an address is no multiple of the element's size */
   NT_ERROR_MEMORY = -14,     /* the host's memory is exhausted */
   NT_ERROR_SYMBOL = -15,     /* the driver's library lacks a function */
-  NT_ERROR_NUMBER = -16,     /* a number does not fit the type that it was declared with */
+  NT_ERROR_NUMBER = -16,     /* a number does not fit its declared type, or is no scale where that is needed */
   NT_ERROR_WORKSPACE = -17   /* the workspace that was given is too small */
 };
 
