@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ninetoothed.aot.unit import Unit
+from ninetoothed.tensors.arrange import SCALES
 from tests.aot.reference import NineToothedTensor, View
 
 
@@ -124,7 +126,8 @@ def random_call(name: str, unit: Unit, source: random.Random) -> dict[str, Any]:
             offset = source.choice((0, 64))
             given[parameter.name] = View(tuple(shape), strides, address, byte_offset=offset)
         elif parameter.kind == "scalar":
-            given[parameter.name] = source.choice((0.5, -1.5, 1e-6, 1e30, float("inf")))
+            numbers = (0.5, *SCALES) if parameter.is_scale else (0.5, -1.5, 1e-6, 1e30, math.inf)
+            given[parameter.name] = source.choice(numbers)
     return given
 
 
