@@ -7,7 +7,12 @@ import pytest
 pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract import test_kept, test_made_sizes, test_stores, test_validity  # noqa: E402
-from tests.contract.application import test_by_zero, test_meaning, test_scans  # noqa: E402
+from tests.contract.application import (  # noqa: E402
+    test_by_zero,
+    test_meaning,
+    test_places_of_extrema,
+    test_scans,
+)
 from tests.contract.tensors import test_meeting_in_positions, test_reshaped  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -23,7 +28,9 @@ _CHOSEN = {
         "test_there_must_be_as_many_elements",
         "test_tiles_may_lie_elsewhere",
         "test_a_product_of_flattened_grids_contracts_what_both_have",
+        "test_positions_meet_what_is_stored_there_before_the_slices_behind_them",
     ),
+    test_places_of_extrema: ("test_the_greatest_and_the_least_of_negated_integers",),
     test_scans: ("test_scans_are_what_plain_numpy_says",),
     test_reshaped: ("test_what_was_reshaped_is_reduced_as_in_numpy",),
     test_stores: (

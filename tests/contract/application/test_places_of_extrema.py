@@ -166,3 +166,20 @@ def test_of_all_elements_no_dimension_is_named(place):
 
     with pytest.raises(ApplicationError, match="gives positions along one dimension: name it"):
         ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("extremum", [ntl.max, ntl.min])
+def test_the_greatest_and_the_least_of_negated_integers(extremum, dtype):
+    """One thread has several of them, as an assembler may put together (`compiler/negations.py`)."""
+
+    def application(x, y):
+        y = extremum(extremum(-x, axis=0), axis=0)  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((-1, -1)), y.tile((1, 1))
+
+    x, y = torch.randint(1, 100, (6, 11)).to(dtype), torch.zeros(1, 1)
+    tensors = Tensor(2), Tensor(2)
+    ninetoothed.make(arrangement, application, tensors, num_warps=1)(x, y)
+    assert y.item() == ((-x).max() if extremum is ntl.max else (-x).min())

@@ -9,7 +9,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
-from ninetoothed.errors import ApplicationError, ArgumentError
+from ninetoothed.errors import ApplicationError
 
 NAN = float("nan")
 
@@ -186,31 +186,6 @@ def test_one_element_has_to_be_in_all_that_is_reduced(reduced):
     chosen = torch.where(places < 3, x[:, places.clamp(max=2)] / x, 0)
     there = (places < 3).any(dim=1).expand(3, 3)
     torch.testing.assert_close(y[0, 0], (chosen.sum(dim=2) + 1)[there].sum())
-
-
-@pytest.mark.parametrize(
-    ("places", "values", "fits"),
-    [((4, 2), (4, 2, 2), True), ((3, 2), (3, 2, 2), True), ((2, 1), (3, 2, 1), False)],
-)
-def test_positions_meet_what_is_stored_there_before_the_slices_behind_them(places, values, fits):
-    """`z` has the dimensions of `x[:, z]` that stand before the last one, which is a slice."""
-
-    def arrangement(x, z, w):
-        return x.tile((4, 2, 2)), z.tile((4, 2)), w.tile((4, 2, 2))
-
-    def application(x, z, w):
-        x[:, z] = w
-
-    kernel = ninetoothed.make(arrangement, application, (Tensor(3), Tensor(2), Tensor(3)))
-    z = torch.zeros(places, dtype=torch.int32)
-    z[:, 1:] = 1
-    x, w = torch.zeros(4, 2, 2), torch.ones(values)
-    if not fits:
-        with pytest.raises(ArgumentError, match=r"1 in dimension 1 of `z` and 2 in dimension 1"):
-            kernel(x, z, w)
-        return
-    kernel(x, z, w)
-    assert (x[:, :2] == 1).all()
 
 
 def test_positions_lie_in_the_tile_not_in_the_source():

@@ -171,3 +171,28 @@ def test_a_product_of_flattened_grids_contracts_what_both_have():
     torch.testing.assert_close(y, x @ w)
     with pytest.raises(ArgumentError, match="7 in dimension 1 of `x` and 8 in dimension 0 of `w`"):
         kernel(x, torch.rand(8, 9), y)
+
+
+@pytest.mark.parametrize(
+    ("places", "values", "fits"),
+    [((4, 2), (4, 2, 2), True), ((3, 2), (3, 2, 2), True), ((2, 1), (3, 2, 1), False)],
+)
+def test_positions_meet_what_is_stored_there_before_the_slices_behind_them(places, values, fits):
+    """`z` has the dimensions of `x[:, z]` that stand before the last one, which is a slice."""
+
+    def arrangement(x, z, w):
+        return x.tile((4, 2, 2)), z.tile((4, 2)), w.tile((4, 2, 2))
+
+    def application(x, z, w):
+        x[:, z] = w
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(3), Tensor(2), Tensor(3)))
+    z = torch.zeros(places, dtype=torch.int32)
+    z[:, 1:] = 1
+    x, w = torch.zeros(4, 2, 2), torch.ones(values)
+    if not fits:
+        with pytest.raises(ArgumentError, match=r"1 in dimension 1 of `z` and 2 in dimension 1"):
+            kernel(x, z, w)
+        return
+    kernel(x, z, w)
+    assert (x[:, :2] == 1).all()

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler import mending, versions
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.cache import Cache, digest
@@ -90,7 +90,7 @@ def _library() -> tuple[Any, ...]:
 @functools.lru_cache(maxsize=1)
 def _functions(folder: Path = Path(__file__).parents[1]) -> str:
     """A digest of the files with the functions that emitted kernels call, and with what changes these."""
-    more = ("specialization/magic_division.py", "compiler/reductions.py")
+    more = ("specialization/magic_division.py", *(f"compiler/{name}" for name in mending.FILES))
     files = (*sorted(folder.glob("*.py")), *(folder / name for name in more))
     return digest(*(file.read_bytes() for file in files))
 

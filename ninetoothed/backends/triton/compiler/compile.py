@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import cache, threads
-from ninetoothed.backends.triton.compiler import reductions, versions
+from ninetoothed.backends.triton.compiler import mending, versions
 from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.bounded import keep
 from ninetoothed.errors import CompilationError, Location
@@ -84,7 +84,7 @@ def compile_source(
         num_warps=num_warps, num_stages=num_stages, maxnreg=most_registers, launch_pdl=waits or None
     )
     try:
-        with versions.without_dumps(), private_cache(kept_as), reductions.lowered_rightly():
+        with versions.without_dumps(), private_cache(kept_as), mending.mended():
             # Triton parses the source, and that of what it calls, without asking for our lock.
             return threads.undisturbed(
                 lambda: triton_compile(

@@ -1,4 +1,4 @@
-"""Reductions as Triton lowers them rightly, in the program that it is about to lower.
+"""Reductions as Triton lowers them rightly, in the text of the program that it is about to lower.
 
 What is reshaped for a reduction alone may come in any order, says Triton. Of several operands each comes in
 its own, and an element meets another's place, or its mask (`argmax(ravel(x))`). There the order is kept.
@@ -12,20 +12,9 @@ neighbours, and its results back. Programs without one are left as they are.
 
 from __future__ import annotations
 
-import functools
-import importlib
 import itertools
 import json
 import re
-import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-
-from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.cache import digest
 
 _LAYOUT = re.compile(
     r"^(#\w+) = #ttg\.linear<\{register = (.*), lane = (.*), warp = (.*), block = (.*)\}>$", re.M
@@ -39,66 +28,6 @@ _REDUCTION = re.compile(
 )
 _NAME = re.compile(r"#\w+\b")
 _SLICED = re.compile(r"#ttg\.slice<\{dim = (\d+)")
-
-_asked = threading.local()
-
-
-@contextmanager
-def lowered_rightly() -> Iterator[None]:
-    """What Triton compiles in this thread meanwhile has its reductions so that it lowers them rightly."""
-    _hook()
-    _asked.is_set = True
-    try:
-        yield
-    finally:
-        _asked.is_set = False
-
-
-@functools.lru_cache(maxsize=1)
-def _hook() -> None:
-    module: Any = importlib.import_module("triton.compiler.compiler")
-    module.make_backend = functools.partial(_made, module.make_backend)
-
-
-def _made(plain: Any, target: Any) -> Any:
-    """Triton's part for a kind of devices, with a stage more where this is asked for."""
-    backend = plain(target)
-    if getattr(_asked, "is_set", False):
-        add_stages, hash_ = backend.add_stages, backend.hash
-
-        def with_one_more(stages: dict[str, Any], *arguments: Any) -> None:
-            add_stages(stages, *arguments)
-            _change(stages, "ttir", in_order)
-            if not versions.reduces_in_any_layout():
-                _change(stages, "ttgir", rearranged)
-
-        backend.add_stages = with_one_more
-        # Triton keeps what it compiled by this.
-        backend.hash = lambda: f"{hash_()}-{digest(Path(__file__).read_bytes())}"
-    return backend
-
-
-def _change(stages: dict[str, Any], name: str, change: Callable[[str], str]) -> None:
-    """Has a stage give its program changed, where there is such a stage: Gluon begins with tiles laid out."""
-    if name in stages:
-        plain = stages[name]
-        stages[name] = lambda *given: _changed(plain(*given), change)
-
-
-def _changed(module: Any, change: Callable[[str], str]) -> Any:
-    from triton._C.libtriton import ir
-
-    before = str(module)
-    text = change(before)
-    if text == before:
-        return module
-    with tempfile.NamedTemporaryFile("w", suffix=".mlir") as file:
-        file.write(text)
-        file.flush()
-        context = module.context
-        module = ir.parse_mlir_module(file.name, context)
-    module.context = context
-    return module
 
 
 def in_order(text: str) -> str:
