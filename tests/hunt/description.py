@@ -183,9 +183,8 @@ def with_shapes(program: Program, shapes: dict[str, tuple[int, ...]]) -> Program
     }
 
     def fitting(step: Step) -> Step:
-        if step not in asking:
+        if step.written is None:
             return step
-        assert step.written is not None
         return replace(step, arguments=(eval(step.written, {}, dict(known)),))
 
     parameters = [replace(p, steps=tuple(map(fitting, p.steps))) for p in parameters]
