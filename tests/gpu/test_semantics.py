@@ -29,6 +29,8 @@ _CHOSEN = {
         "test_tiles_may_lie_elsewhere",
         "test_a_product_of_flattened_grids_contracts_what_both_have",
         "test_positions_meet_what_is_stored_there_before_the_slices_behind_them",
+        "test_what_positions_select_exists_where_they_do",
+        "test_positions_meet_each_other",
     ),
     test_places_of_extrema: ("test_the_greatest_and_the_least_of_negated_integers",),
     test_scans: ("test_scans_are_what_plain_numpy_says",),

@@ -30,6 +30,7 @@ from ninetoothed.passes.padding import values as padding_values
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.calls import RULES
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, with_rank
+from ninetoothed.passes.padding.values import before_slices
 from ninetoothed.passes.rewriting import Draft
 from ninetoothed.program.effects import called_name, operation_of, place_changed
 from ninetoothed.program.frozen import kind_of
@@ -128,9 +129,12 @@ class Values(padding_values.Values):
                 self.found[a, b, loops] = Meeting((a, b), is_store, loops, location(node))
 
     def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
-        """Positions that a program selects may lie beyond on purpose: they are told nothing of."""
-        super().elements(node)
-        return UNKNOWN
+        """What is selected exists where its positions do, which meet; they may lie beyond on purpose."""
+        count = len(node.indices) - node.view.chosen
+        node.indices[:count] = [self.number(item) for item in node.indices[:count]]
+        places = self.addressed(node, count)
+        self.meet(node, places)
+        return before_slices(joined(places), node.view)
 
     def side(self, use: Use, dims: tuple[int, ...]) -> Side:
         found = self.sides.get((use, dims))
@@ -151,7 +155,7 @@ class Values(padding_values.Values):
             assert isinstance(place, SourcePlace)
             self.meet(node, self.addressed(place) + ([] if is_masked else given))
             return UNKNOWN
-        self.elements(place)
+        self.meet(node, [self.elements(place)] + ([] if is_masked else given))
         if is_masked or not place.view.is_whole(self.tensors[place.parameter].tile_shape):
             return UNKNOWN
         tile = TileRef(parameter=place.parameter, indices=place.indices)

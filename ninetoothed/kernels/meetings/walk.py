@@ -19,7 +19,6 @@ from ninetoothed.kernels.meetings.limits import Loop, Meeting, Use
 from ninetoothed.kernels.meetings.rounds import Part, outcome, parts
 from ninetoothed.kernels.meetings.values import Values
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, typed
-from ninetoothed.passes.padding.values import before_slices
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementStore, SourceStore, Store, walk
 from ninetoothed.program.types import INTEGER, held
@@ -59,9 +58,10 @@ class _Walk(Values):
             self.pairs(statement, stored, self.loaded(statement.tile, False), is_store=True)
             return
         if isinstance(statement, SourceStore):
-            places = self.addressed(statement)
             if isinstance(statement, ElementStore):
-                places = [before_slices(place, statement.view) for place in places]
+                places = [self.elements(statement)]
+            else:
+                places = self.addressed(statement)
             self.meet(statement, [*places, self.value(statement.value)])
             return
         if isinstance(statement, ast.AugAssign):

@@ -196,3 +196,54 @@ def test_positions_meet_what_is_stored_there_before_the_slices_behind_them(place
         return
     kernel(x, z, w)
     assert (x[:, :2] == 1).all()
+
+
+def loaded(x, z, w, y):
+    y = x[z] + w  # noqa: F841
+
+
+def loaded_and_stored(x, z, w, y):
+    y = x[z]  # noqa: F841
+
+
+def stored(x, z, w, y):
+    x[z] = w
+
+
+def added(x, z, w, y):
+    ntl.atomic_add(x[z], w)
+
+
+def of_two(x, z, w, y):
+    x[z] = x[z] * w
+
+
+@pytest.mark.parametrize("application", [loaded, loaded_and_stored, stored, added, of_two])
+def test_what_positions_select_exists_where_they_do(application):
+    def arrangement(x, *others):
+        return x.tile((-1,)), *(other.tile((8,)) for other in others)
+
+    kernel = ninetoothed.make(arrangement, application, tuple(Tensor(1) for _ in range(4)))
+    x, z, y = torch.arange(9.0), torch.arange(3, dtype=torch.int32), torch.zeros(5)
+    with pytest.raises(
+        ArgumentError, match=r"`z` of shape \(3,\).* and 5 in dimension 0 of `[wy]`"
+    ):
+        kernel(x, z, torch.ones(5), y)
+    kernel(x, z, torch.ones(3), torch.zeros(3))
+
+
+def test_positions_meet_each_other():
+    def arrangement(x, z, w, y):
+        return x.tile((-1, -1)), z.tile((8,)), w.tile((8,)), y.tile((8,))
+
+    def application(x, z, w, y):
+        y = x[z, w]  # noqa: F841
+
+    tensors = Tensor(2), Tensor(1), Tensor(1), Tensor(1)
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    z, w = torch.arange(3, dtype=torch.int32), torch.arange(2, dtype=torch.int32)
+    with pytest.raises(ArgumentError, match=r"3 in dimension 0 of `z` and 2 in dimension 0 of `w`"):
+        kernel(torch.ones(3, 3), z, w, torch.zeros(3))
+    y = torch.zeros(3)
+    kernel(torch.ones(3, 3), z, z, y)
+    assert y.tolist() == [1, 1, 1]
