@@ -130,9 +130,7 @@ class Values(padding_values.Values):
 
     def elements(self, node: ElementLoad | ElementStore | ElementPlace) -> Known:
         """What is selected exists where its positions do, which meet; they may lie beyond on purpose."""
-        count = len(node.indices) - node.view.chosen
-        node.indices[:count] = [self.number(item) for item in node.indices[:count]]
-        places = self.addressed(node, count)
+        places = self.chosen(node)
         self.meet(node, places)
         return before_slices(joined(places), node.view)
 

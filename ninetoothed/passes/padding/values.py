@@ -168,11 +168,17 @@ class Values(Knowledge):
     def visit_element_load(self, node: nodes.ElementLoad) -> tuple[ast.expr, Known]:
         return node, self.elements(node)
 
+    def chosen(
+        self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementPlace
+    ) -> list[Known]:
+        """Visits what selects elements of a tile; what is known of the positions among it."""
+        count = len(node.indices) - node.view.chosen
+        node.indices[:count] = [self.number(item) for item in node.indices[:count]]
+        return self.addressed(node, count)
+
     def elements(self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementPlace) -> Known:
         """Visits what selects elements of a tile; what is known of them where they are loaded."""
-        view, count = node.view, len(node.indices) - node.view.chosen
-        node.indices[:count] = [self.number(item) for item in node.indices[:count]]
-        given = joined(self.addressed(node, count))
+        view, given = node.view, joined(self.chosen(node))
         shape = self.types.view_shape(node)
         if shape is None:
             return UNKNOWN
