@@ -217,13 +217,21 @@ def fastest(launches: Mapping[Any, Sequence[Callable[[], object]]]) -> tuple[Any
     return min(means, key=means.__getitem__), sorted(means.values()), len(times)
 
 
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, which were given as numbers; `clone` closes what gaps there are."""
+    if tensor.numel() == 0:
+        return tensor.clone()
+    extent = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride()))
+    return tensor.as_strided((extent,), (1,)).clone().as_strided(tensor.shape, tensor.stride())
+
+
 def _copies(values: Any) -> Any:
     """The same arguments on copies of the tensors; each tensor is copied once."""
     copied: dict[int, Any] = {}
 
     def copy(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return copied.setdefault(id(value), value.clone())
+            return copied.setdefault(id(value), _copy(value))
         if isinstance(value, TensorDescriptor):
             return dataclasses.replace(value, base=copy(value.base))
         return value

@@ -80,6 +80,15 @@ def test_a_search_writes_to_copies_of_the_arguments() -> None:
     assert written.count(output.data_ptr()) == 1
 
 
+def test_copies_have_the_strides_that_are_given_beside_them() -> None:
+    whole = torch.arange(24.0).view(2, 3, 4)
+    views = (whole[:, -1], whole.mT, whole[:1].expand(5, 3, 4), whole[:0])
+    for view, copy in zip(views, search._copies(views), strict=True):
+        assert copy.stride() == view.stride()
+        assert torch.equal(copy, view)
+        assert not copy.numel() or copy.data_ptr() != view.data_ptr()
+
+
 def test_a_key_is_searched_once_and_each_element_type_for_itself() -> None:
     kernel = tuned(64, 32)
     for dtype in (torch.float32, torch.float32, torch.float16):
