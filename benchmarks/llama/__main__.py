@@ -250,7 +250,7 @@ def main() -> None:
         benchmark.names = options.contenders or _WHO[part]
         if part == "decode":
             for batch in options.batches:
-                keep(f"decode, batch {batch}", benchmark.decode(batch))
+                keep(f"decode, batch {batch}, context {options.context}", benchmark.decode(batch))
         elif part == "prefill":
             keep(f"prefill of {options.prompt}", benchmark.prefill(options.prompt))
         else:
@@ -268,7 +268,7 @@ def report(benchmark: Benchmark, data: dict[str, Any], options: argparse.Namespa
     lines = [f"# A Llama of random weights: {benchmark.config}", "", describe(here)]
     header = ("contender", "tokens a second", "the first one's over it", "logits apart")
     for title, found in data.items():
-        section = ["", f"## {title}, context {options.context}", "", table(header, rows(found))]
+        section = ["", f"## {title}", "", table(header, rows(found))]
         for name, entry in found.items():
             if "kernels" in entry:
                 section += ["", f"Kernels of {name}:", "", kernels(entry["kernels"])]
