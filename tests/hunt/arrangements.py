@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from tests.hunt import probes
 from tests.hunt.description import Parameter, Step, gathered
@@ -16,6 +17,14 @@ SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17)
 #: Sizes at the ends of what such a row, or such a tensor, is compiled for.
 LONG = (255, 257, 320, 321, 383, 385, 448, 511, 513, 575, 577, 1000)
 TILES = (1, 2, 3, 4, 4, 5, 7, 8, 8, 16)
+
+#: At the ends of what integer types hold, and of what a call's integers are passed as.
+LARGE_NUMBERS = tuple(
+    sign * (2**bits + beside)
+    for bits in (7, 8, 15, 16, 31, 32, 40, 62)
+    for beside in (-1, 0, 1)
+    for sign in (1, -1)
+)
 
 INPUT_TYPES = (
     *("float32",) * 8,
@@ -277,6 +286,25 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "offered": (probes.offered, 0),
 }
 USUAL = tuple(name for name, (_, weight) in FAMILIES.items() if weight)
+
+
+def numbers(choose: random.Random, seed: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The arguments that are numbers, and the compile-time constants, each with its name."""
+    scalars: tuple[Any, ...] = (("n", choose.choice((1, 2, 2, 3, 4, 0))),)
+    if choose.random() < 0.3:
+        scalars += (("f", choose.choice((0.5, -1.5, 2.0))),)
+    if choose.random() < 0.2:
+        scalars += (("b", choose.choice((True, False))),)
+    # Drawn by itself, so that programs without it are what they were.
+    large = random.Random(f"{seed}, large")
+    if large.random() < 0.2:
+        scalars += (("large", large.choice(LARGE_NUMBERS)),)
+    flags: tuple[Any, ...] = ()
+    if choose.random() < 0.3:
+        flags += (("FLAG", choose.choice((True, False))),)
+    if choose.random() < 0.3:
+        flags += (("C", choose.choice((2, 3, -1, 0.5, 0))),)
+    return scalars, flags
 
 
 def drawn(choose: random.Random, families: tuple[str, ...]) -> tuple[str, tuple[Parameter, ...]]:

@@ -114,8 +114,10 @@ class Program:
 
     def scalar_type(self, name: str) -> str:
         """The type of a scalar argument."""
+        value = dict(self.scalars)[name]
         real = "float64" if self.is_wide else "float32"
-        return {float: real, int: "int32", bool: "bool"}[type(dict(self.scalars)[name])]
+        whole = "int32" if -(2**31) <= value < 2**31 else "int64"
+        return {float: real, int: whole, bool: "bool"}[type(value)]
 
     @property
     def is_wide(self) -> bool:

@@ -323,10 +323,15 @@ _NOT_INTERPRETED = re.compile(
     r"bfloat16|'umulhi'|'reduce', \(\('axis', None|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'"
 )
 
+#: Nor numbers from the one to below the other as arguments: it says int64 of them and keeps 32 bits.
+_KEPT_IN_32_BITS = 2**31, 2**32
+
 
 def has(program: Program, backend: str) -> bool:
     """Whether a backend is for such programs."""
     if backend not in INTERPRETERS:
         return True
     text = repr([p.dtype for p in program.parameters]) + repr(program.body)
-    return not _NOT_INTERPRETED.search(text)
+    least, beyond = _KEPT_IN_32_BITS
+    is_kept = any(least <= value < beyond for _, value in program.scalars)
+    return not is_kept and not _NOT_INTERPRETED.search(text)

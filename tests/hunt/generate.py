@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.hunt import dimensions, movements, places, probes  # noqa: F401
-from tests.hunt.arrangements import USUAL, drawn
+from tests.hunt.arrangements import USUAL, drawn, numbers
 from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.reference import State, begun, evaluate, execute
@@ -39,14 +39,7 @@ def program(seed: int, families: tuple[str, ...] = USUAL) -> Program:
                 if size > 1
             }
             base = replace(base, symbols=frozenset(sizes))
-        scalars = (("n", choose.choice((1, 2, 2, 3, 4, 0))),)
-        if choose.random() < 0.3:
-            scalars += (("f", choose.choice((0.5, -1.5, 2.0))),)
-        if choose.random() < 0.2:
-            scalars += (("b", choose.choice((True, False))),)
-        flags = (("FLAG", choose.choice((True, False))),) if choose.random() < 0.3 else ()
-        if choose.random() < 0.3:
-            flags += (("C", choose.choice((2, 3, -1, 0.5, 0))),)
+        scalars, flags = numbers(choose, seed)
         base = replace(base, scalars=scalars, flags=flags)
         try:
             made = Maker(choose, begun(base)).program()
