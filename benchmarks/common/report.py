@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,28 @@ def write(
     return [raw, readable]
 
 
+def grouped_bars(
+    axes: Any, heights: Mapping[str, Mapping[int, Spread]], bottom: float = 0.0
+) -> None:
+    """Bars beside one another at each place, for each name one; the whiskers are the least and greatest."""
+    width = 0.8 / len(heights)
+    for index, (name, found) in enumerate(heights.items()):
+        aside = (index - (len(heights) - 1) / 2) * width
+        spreads = found.values()
+        axes.bar(
+            [place + aside for place in found],
+            [spread.median - bottom for spread in spreads],
+            width,
+            bottom=bottom,
+            label=name,
+            yerr=[
+                [spread.median - spread.least for spread in spreads],
+                [spread.greatest - spread.median for spread in spreads],
+            ],
+            error_kw={"elinewidth": 0.7},
+        )
+
+
 def figure(path: Path, results: Sequence[dict[str, Any]]) -> Path:
     """Draw how many times as fast as each peer ours is, task by task. It needs matplotlib.
 
@@ -60,25 +82,14 @@ def figure(path: Path, results: Sequence[dict[str, Any]]) -> Path:
     peers = list(dict.fromkeys(peer for result in results for peer in result["ratios"]))
     drawn = Figure(figsize=(1.0 + len(results), 4.0), layout="constrained")
     axes = drawn.add_subplot()
-    width = 0.8 / len(peers)
-    for index, peer in enumerate(peers):
-        found = [
-            (place, Spread(**result["ratios"][peer]))
+    speeds: dict[str, dict[int, Spread]] = {}
+    for peer in peers:
+        speeds[f"over {peer}"] = {
+            place: ratio.inverse
             for place, result in enumerate(results)
-            if peer in result["ratios"]
-        ]
-        axes.bar(
-            [place + (index - (len(peers) - 1) / 2) * width for place, _ in found],
-            [1 / ratio.median - 1 for _, ratio in found],
-            width,
-            bottom=1.0,  # Bars begin at one: as fast as the peer.
-            label=f"over {peer}",
-            yerr=[
-                [1 / ratio.median - 1 / ratio.greatest for _, ratio in found],
-                [1 / ratio.least - 1 / ratio.median for _, ratio in found],
-            ],
-            error_kw={"elinewidth": 0.7},
-        )
+            if peer in result["ratios"] and (ratio := Spread(**result["ratios"][peer]))
+        }
+    grouped_bars(axes, speeds, bottom=1.0)  # Bars begin at one: as fast as the peer.
     axes.axhline(1.0, color="black", linewidth=0.5)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -20,6 +20,11 @@ class Spread:
         """The spread of at least one figure."""
         return cls(statistics.median(figures), min(figures), max(figures))
 
+    @property
+    def inverse(self) -> Spread:
+        """That of one over each figure."""
+        return Spread(1 / self.median, 1 / self.greatest, 1 / self.least)
+
     def __str__(self) -> str:
         return f"{self.median:.3f} ({self.least:.3f}–{self.greatest:.3f})"
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 from pathlib import Path
 from typing import Any
+
+from benchmarks.common.report import grouped_bars
+from benchmarks.common.spread import Spread
 
 _PART = "paper, "
 
@@ -32,25 +34,14 @@ def draw(files: list[Path]) -> Path:
     contenders = list(dict.fromkeys(name for entries in found.values() for name in entries))
     drawn = Figure(figsize=(7.0, 3.6), layout="constrained")
     axes = drawn.add_subplot()
-    width = 0.8 / len(contenders)
-    for index, name in enumerate(contenders):
-        runs = [
-            (place, entries[name]["tokens_per_second"])
+    rates: dict[str, dict[int, Spread]] = {}
+    for name in contenders:
+        rates[name] = {
+            place: Spread.of(entries[name]["tokens_per_second"])
             for place, entries in enumerate(found.values())
             if name in entries
-        ]
-        middles = [statistics.median(rates) for _, rates in runs]
-        axes.bar(
-            [place + (index - (len(contenders) - 1) / 2) * width for place, _ in runs],
-            middles,
-            width,
-            label=name,
-            yerr=[
-                [middle - min(rates) for middle, (_, rates) in zip(middles, runs, strict=True)],
-                [max(rates) - middle for middle, (_, rates) in zip(middles, runs, strict=True)],
-            ],
-            error_kw={"elinewidth": 0.7},
-        )
+        }
+    grouped_bars(axes, rates)
     machine = json.loads(files[0].read_text())["environment"]["device"]
     axes.set_xticks(range(len(found)), list(found))
     axes.set(ylabel="tokens a second", title=machine)

@@ -19,6 +19,7 @@ from benchmarks.common.inputs import BUILDERS, normal  # noqa: E402
 from benchmarks.common.measure import DoBench, Timer, num_turns  # noqa: E402
 from benchmarks.common.report import figure  # noqa: E402
 from benchmarks.host import compile_growth  # noqa: E402
+from benchmarks.llama import figure as experiment  # noqa: E402
 from benchmarks.peers import best  # noqa: E402
 from benchmarks.peers.contenders import NAMES, PUBLISHED, TASKS  # noqa: E402
 from benchmarks.peers.idiomatic.configs import ATTENTION_CONFIGS, PRODUCT_CONFIGS  # noqa: E402
@@ -121,6 +122,21 @@ def test_the_figure_is_drawn(tmp_path: Path) -> None:
     ]
     text = figure(tmp_path / "figure.svg", found).read_text()
     assert "<svg" in text
+
+
+def test_the_experiment_is_drawn_from_several_files(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    files = [tmp_path / "first.json", tmp_path / "second.json"]
+    for file, count, names in zip(files, (128, 512), (("ours", "PyTorch"), ("ours",))):
+        entries = {name: {"tokens_per_second": [3.0, 1.0, 2.0]} for name in names}
+        found = {"decode, batch 1": {}, f"paper, {count} out": entries}
+        file.write_text(json.dumps({"environment": {"device": "a card"}, "model": found}))
+    experiments = experiment.experiments(files)
+    assert {count: list(found) for count, found in experiments.items()} == {
+        "128 out": ["ours", "PyTorch"],
+        "512 out": ["ours"],
+    }
+    assert "<svg" in experiment.draw(files).read_text()
 
 
 def test_small_arguments_take_turns_and_large_ones_need_not() -> None:

@@ -288,7 +288,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
 USUAL = tuple(name for name, (_, weight) in FAMILIES.items() if weight)
 
 
-def numbers(choose: random.Random, seed: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def drawn_numbers(choose: random.Random, seed: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The arguments that are numbers, and the compile-time constants, each with its name."""
     scalars: tuple[Any, ...] = (("n", choose.choice((1, 2, 2, 3, 4, 0))),)
     if choose.random() < 0.3:

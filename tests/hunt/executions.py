@@ -323,15 +323,12 @@ _NOT_INTERPRETED = re.compile(
     r"bfloat16|'umulhi'|'reduce', \(\('axis', None|'~'.*uint|uint.*'~'|'not'.*uint|uint.*'not'"
 )
 
-#: Nor numbers from the one to below the other as arguments: it says int64 of them and keeps 32 bits.
-_KEPT_IN_32_BITS = 2**31, 2**32
-
 
 def has(program: Program, backend: str) -> bool:
     """Whether a backend is for such programs."""
     if backend not in INTERPRETERS:
         return True
     text = repr([p.dtype for p in program.parameters]) + repr(program.body)
-    least, beyond = _KEPT_IN_32_BITS
-    is_kept = any(least <= value < beyond for _, value in program.scalars)
-    return not is_kept and not _NOT_INTERPRETED.search(text)
+    # Of such an argument it says int64, and keeps 32 bits.
+    is_cut = any(2**31 <= value < 2**32 for _, value in program.scalars)
+    return not is_cut and not _NOT_INTERPRETED.search(text)

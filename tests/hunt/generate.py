@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.hunt import dimensions, movements, places, probes  # noqa: F401
-from tests.hunt.arrangements import USUAL, drawn, numbers
+from tests.hunt.arrangements import USUAL, drawn, drawn_numbers
 from tests.hunt.description import Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.reference import State, begun, evaluate, execute
@@ -39,7 +39,7 @@ def program(seed: int, families: tuple[str, ...] = USUAL) -> Program:
                 if size > 1
             }
             base = replace(base, symbols=frozenset(sizes))
-        scalars, flags = numbers(choose, seed)
+        scalars, flags = drawn_numbers(choose, seed)
         base = replace(base, scalars=scalars, flags=flags)
         try:
             made = Maker(choose, begun(base)).program()
