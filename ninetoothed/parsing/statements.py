@@ -364,9 +364,12 @@ class StatementFrame(AssignmentFrame):
 def _takes_statements(test: ast.expr) -> bool:
     """Whether there is more in a condition than what each element is by itself, and what is reduced."""
     kinds = ("movement", "rearrangement", "sort")
-    found = (operation_of(node) for node in walk(test) if isinstance(node, ast.Call))
-    return reads_memory(test) or any(
-        each.kind in kinds or each.takes_function for each in found if each is not None
+    parts = list(walk(test))
+    found = (operation_of(node) for node in parts if isinstance(node, ast.Call))
+    return (
+        reads_memory(test)
+        or any(isinstance(node, ast.IfExp) for node in parts)
+        or any(each.kind in kinds or each.takes_function for each in found if each is not None)
     )
 
 

@@ -41,7 +41,7 @@ from ninetoothed.passes.padding.validity import (
     typed,
     with_rank,
 )
-from ninetoothed.passes.rewriting import Draft, own_expressions, place_of, read
+from ninetoothed.passes.rewriting import Draft, assign, choices_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import has_effect, names_assigned
@@ -139,29 +139,18 @@ class _Analysis(Branches):
 
     def choice_within(self, statement: ast.stmt) -> ast.stmt | None:
         """A value that is chosen within a statement as one of its own, where masks depend on it."""
-        if isinstance(statement, ast.If | ast.For | ast.While):
+        if isinstance(statement, ast.While):
+            # What chooses there was made a statement when it was parsed: it is asked again each round.
             return None
         whole = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
         if isinstance(whole, ast.IfExp) and self.retypes_target(statement):
             whole = None
-        for owner, _ in own_expressions(statement):
-            for node in nodes.walk(owner):
-                for name in node._fields:
-                    child = getattr(node, name, None)
-                    listed = child if isinstance(child, list) else [child]
-                    for place, part in enumerate(listed):
-                        if not isinstance(part, ast.IfExp) or part is whole:
-                            continue
-                        chosen = nodes.at(ast.Assign(targets=[], value=part), part)
-                        if not self.differing(chosen):
-                            continue
-                        variable = self.draft.fresh("choice")
-                        chosen.targets = [nodes.at(ast.Name(id=variable, ctx=ast.Store()), part)]
-                        if isinstance(child, list):
-                            child[place] = read(variable, part)
-                        else:
-                            setattr(node, name, read(variable, part))
-                        return chosen
+        for part, put in choices_of(statement):
+            if part is whole or not self.differing(assign("", part, part)):
+                continue
+            variable = self.draft.fresh("choice")
+            put(read(variable, part))
+            return assign(variable, part, part)
         return None
 
     def simple(self, statement: ast.stmt) -> None:

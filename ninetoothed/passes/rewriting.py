@@ -235,6 +235,22 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
+def choices_of(statement: ast.stmt) -> Iterator[tuple[ast.IfExp, Callable[[ast.expr], None]]]:
+    """The choices in the expressions that a statement evaluates itself, and what puts others in their place."""
+    pending = list(own_expressions(statement))
+    while pending:
+        owner, field = pending.pop()
+        value = getattr(owner, field, None)
+        for place, part in enumerate(_listed(value)):
+            if isinstance(part, ast.IfExp):
+                if isinstance(value, list):
+                    yield part, _putting(value, place)
+                else:
+                    yield part, _setting(owner, field)
+            if isinstance(part, ast.AST):
+                pending += [(part, name) for name in part._fields]
+
+
 class Site:
     """A place in a statement where a tile is loaded."""
 

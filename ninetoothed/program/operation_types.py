@@ -192,9 +192,19 @@ def _sorted(call: Call, operation: Operation) -> ValueType:
         call.refuse(reason)
     if operation.name != "topk" or not value.shape:
         return value
-    count = call.constant("k", 1)
-    size = count if isinstance(count, int) else None
-    return replace(in_32_bits(value), shape=(*value.shape[:-1], size))
+    count, size = call.constant("k", 1), value.shape[-1]
+    if not isinstance(count, int):
+        return replace(in_32_bits(value), dtype=None, shape=(*value.shape[:-1], None))
+    most = next_power_of_2(size) if isinstance(size, int) else None
+    if count < 1 or count & (count - 1) or (most is not None and count > most):
+        upto = f" from 1 to {most}" if most is not None else ""
+        call.refuse(f"`ntl.topk` needs a power of two{upto} of elements, but got {count}.")
+    # Fewer than all are found by `max`, which widens.
+    found = value if count == most else in_32_bits(value)
+    is_either = most is None and found.dtype is not value.dtype
+    return replace(
+        found, dtype=None if is_either else found.dtype, shape=(*value.shape[:-1], count)
+    )
 
 
 def _counted(call: Call, operation: Operation) -> ValueType:

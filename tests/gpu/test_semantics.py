@@ -9,6 +9,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 from tests.contract import test_kept, test_made_sizes, test_stores, test_validity  # noqa: E402
 from tests.contract.application import (  # noqa: E402
     test_by_zero,
+    test_choices,
     test_meaning,
     test_places_of_extrema,
     test_scans,
@@ -33,7 +34,12 @@ _CHOSEN = {
         "test_positions_meet_each_other",
     ),
     test_places_of_extrema: ("test_the_greatest_and_the_least_of_negated_integers",),
-    test_scans: ("test_scans_are_what_plain_numpy_says",),
+    test_choices: ("test_a_choice_that_is_asked_of_has_the_elements_of_what_is_chosen",),
+    test_scans: (
+        "test_scans_are_what_plain_numpy_says",
+        "test_no_more_than_all_are_the_greatest",
+        "test_fewer_than_all_are_in_32_bits",
+    ),
     test_reshaped: ("test_what_was_reshaped_is_reduced_as_in_numpy",),
     test_stores: (
         "test_what_threads_are_still_to_load_no_other_stores_to",

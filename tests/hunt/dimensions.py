@@ -342,8 +342,12 @@ form(
 
 
 def _topk(value: Value, k: int) -> Value:
-    # Triton reduces with `max` here, which widens.
-    return _sorted(cast(value, _extremum_type(value.dtype)), True, k)
+    most = 1 << (value.shape[-1] - 1).bit_length()
+    if k > most:
+        raise Ambiguous("more than there are are refused")
+    # Triton reduces with `max` where fewer than all are asked for, which widens.
+    found = cast(value, _extremum_type(value.dtype)) if k < most else value
+    return _sorted(found, True, k)
 
 
 form("topk", "ntl.topk({0}, {k})", "number tile", _topk, _some)

@@ -21,6 +21,7 @@ from ninetoothed.backends.triton.scans import (  # noqa: F401
     is_one_long,
     packed,
     packed_axis,
+    topk,
     unpacked,
 )
 from ninetoothed.backends.triton.specialization import magic_division

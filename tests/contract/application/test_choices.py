@@ -255,3 +255,69 @@ def test_a_choice_has_the_type_of_both(application, numbers, expected):
         (Tensor(1), *(Tensor(0) for _ in numbers), Tensor(1)),
     )(x, *numbers, y)
     assert y.tolist() == pytest.approx([expected] * 5, rel=1e-7)
+
+
+def asked_once(x, z, n, y):
+    found = ntl.zeros(x.shape, ntl.float32)
+    if ntl.min(z if n > 1 else x) > 1:
+        found = found + 1
+    y = found
+
+
+def asked_after_another(x, z, n, y):
+    found = ntl.zeros(x.shape, ntl.float32)
+    if n > 5:
+        found = found + 7
+    elif ntl.min(z if n > 1 else x) > 1:
+        found = found + 1
+    y = found
+
+
+def as_many_rounds(x, z, n, y):
+    found = ntl.zeros(x.shape, ntl.float32)
+    for _ in range(ntl.cast(ntl.min(z if n > 1 else x), ntl.int32)):
+        found = found + 1
+    y = found
+
+
+def asked_each_round(x, z, n, y):
+    found = ntl.zeros(x.shape, ntl.float32)
+    while ntl.min((z if n > 1 else x) - found) > 1:
+        found = found + 1
+    y = found
+
+
+def asked_each_round_of_variables(x, z, n, y):
+    found = ntl.zeros(x.shape, ntl.float32)
+    v = x + 0
+    w = z + 0
+    while ntl.min(w if n > 1 else v) > 1:
+        found = found + 1
+        v = v - 1
+        w = w - 1
+    y = found  # noqa: F841
+
+
+@pytest.mark.parametrize("n", [0, 2, 6])
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (asked_once, lambda least, n: float(least > 1)),
+        (asked_after_another, lambda least, n: 7 if n > 5 else float(least > 1)),
+        (as_many_rounds, lambda least, n: max(least, 0)),
+        (asked_each_round, lambda least, n: max(least - 1, 0)),
+        (asked_each_round_of_variables, lambda least, n: max(least - 1, 0)),
+    ],
+)
+def test_a_choice_that_is_asked_of_has_the_elements_of_what_is_chosen(application, expected, n):
+    """In a test and a bound, over rows of three: padding, which reads as 0, was the least."""
+    x = torch.tensor([[4.0, 5, 6], [2, 3, 4], [8, 9, 10], [-1, 2, 3]])
+    z, y = x.roll(-1, 0).contiguous(), torch.full((4, 3), float("nan"))
+    ninetoothed.make(
+        lambda x, z, n, y: (x.tile((1, -1)), z.tile((1, -1)), n, y.tile((1, -1))),
+        application,
+        (Tensor(2), Tensor(2), Tensor(0), Tensor(2)),
+    )(x, z, n, y)
+    least = (z if n > 1 else x).amin(1).tolist()
+    wanted = torch.tensor([[expected(row, n)] * 3 for row in least])
+    torch.testing.assert_close(y, wanted.to(y))

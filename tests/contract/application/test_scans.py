@@ -1,4 +1,4 @@
-"""Scans of tiles of any shape, dimensions of size 1 included, against plain NumPy.
+"""Scans of tiles of any shape, dimensions of size 1 included, and the greatest, against plain NumPy.
 
 Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on devices.
 """
@@ -12,6 +12,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
+from ninetoothed.errors import NineToothedError
 
 S = Symbol("S", constexpr=True)
 
@@ -98,3 +99,78 @@ def test_scans_are_what_plain_numpy_says(application, shape, num_warps):
     kernel(x, y, S=shape[0])
     expected = np.broadcast_to(EXPECTED[application](x.cpu().numpy()), shape)
     np.testing.assert_allclose(y.cpu().numpy(), expected, rtol=1e-5)
+
+
+def least_of_the_two_greatest(x, y):
+    y[0] = ntl.min(ntl.topk(x, 2))
+
+
+def least_of_the_two_greatest_of_half(x, y):
+    y[0] = ntl.min(ntl.topk(x[: x.shape[0] // 2], 2))
+
+
+@pytest.mark.parametrize("other", [None, 3])
+@pytest.mark.parametrize(
+    ("application", "size", "expected"),
+    [
+        (least_of_the_two_greatest, 1, None),
+        (least_of_the_two_greatest, 2, 1),
+        (least_of_the_two_greatest, 3, 2),
+        (least_of_the_two_greatest_of_half, 2, None),
+        (least_of_the_two_greatest_of_half, 3, None),
+        (least_of_the_two_greatest_of_half, 5, 1),
+        (least_of_the_two_greatest_of_half, 8, 3),
+    ],
+)
+def test_no_more_than_all_are_the_greatest(application, size, expected, other):
+    """More were taken from padding where the size is known with the call alone."""
+    if other is not None and application is least_of_the_two_greatest and size == 3:
+        expected = 3  # what stands beyond the tensor
+    x, y = torch.arange(1.0, size + 1), torch.full((4,), float("nan"))
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((-1,)), y.tile((1,)).tile((-1,))),
+        application,
+        (Tensor(1, other=other), Tensor(1)),
+    )
+    if expected is None:
+        with pytest.raises(Exception, match=r"ntl\.topk needs a power of two"):
+            kernel(x, y)
+        assert y.isnan().all()
+        return
+    kernel(x, y)
+    assert y[0].item() == expected and y[1:].isnan().all()
+
+
+def of_half_of_all(x, y):
+    y = ntl.cast(ntl.topk(x, 4) + ntl.topk(x, 4), ntl.float32)  # noqa: F841
+
+
+def of_all(x, y):
+    y = ntl.cast(ntl.topk(x, 8) + ntl.topk(x, 8), ntl.float32)  # noqa: F841
+
+
+@pytest.mark.parametrize("tile", [(8,), (-1,)], ids=["known", "unknown"])
+@pytest.mark.parametrize(("application", "expected"), [(of_half_of_all, 200), (of_all, -56)])
+def test_fewer_than_all_are_in_32_bits(application, expected, tile):
+    """As Triton's `topk`, which finds fewer than all by `max`; all are sorted in their own type."""
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile(tile), y.tile((4 if application is of_half_of_all else 8,))),
+        application,
+        (Tensor(1), Tensor(1)),
+    )
+    x = torch.tensor([1, 100, 2, 3, 4, 5, 6, 7], dtype=torch.int8)
+    y = torch.full((8,), float("nan"))
+    kernel(x, y[: 4 if application is of_half_of_all else 8])
+    assert y[0].item() == expected
+
+
+@pytest.mark.parametrize("count", [0, 3, 8])
+def test_how_many_are_the_greatest_is_refused_where_the_tiles_size_is_known(count):
+    def application(x, y):
+        y = ntl.topk(x, count)  # noqa: F841
+
+    with pytest.raises(NineToothedError, match="needs a power of two from 1 to 4") as raised:
+        ninetoothed.make(
+            lambda x, y: (x.tile((3,)), y.tile((1,))), application, (Tensor(1), Tensor(1))
+        )
+    assert __file__ in str(raised.value)

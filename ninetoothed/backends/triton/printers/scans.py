@@ -1,4 +1,4 @@
-"""Scans of tiles that may have dimensions of size 1: of those Triton's own are not to be used."""
+"""Scans of tiles that may have dimensions of size 1, which Triton's own are not to be used for; and `topk`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import ValueType
 
-NAMES = frozenset({"cumsum", "cumprod", "associative_scan"})
+NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "topk"})
 
 
 def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission) -> ast.expr:
@@ -20,6 +20,10 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
         scanned: the type of what is scanned.
     """
     tile = scanned.items[0] if scanned.items else scanned
+    if called == "topk":
+        # Of a size that is known, `make` has looked at how many are asked for.
+        is_known = tile.shape and isinstance(tile.shape[-1], int)
+        return node if is_known else ast.Call(emission.function(called), node.args, node.keywords)
     if tile.shape and all(isinstance(size, int) and size > 1 for size in tile.shape):
         return node
     given = Given(node)
