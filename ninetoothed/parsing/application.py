@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from ninetoothed.errors import NineToothedError
 from ninetoothed.parsing import source
+from ninetoothed.parsing.bindings import is_name
 from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
 from ninetoothed.parsing.language_calls import function_of
-from ninetoothed.parsing.objects import value_of
+from ninetoothed.parsing.objects import is_inlined, unbound, value_of
 from ninetoothed.parsing.statements import StatementFrame, assigned_names
-from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value
+from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import at
+from ninetoothed.program.nodes import Load, at
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 
@@ -152,6 +154,41 @@ class FunctionFrame(StatementFrame):
             if name not in self.cells:
                 wishes = (name,) if self.caller is None else (name, f"{self.function.name}_{name}")
                 self.cells[name] = Cell(self.state.fresh(*wishes), is_stable=count == 1)
+        for name in self._handed_over():
+            if name in self.cells and not self.cells[name].stores:
+                self.cells[name].is_stable = False
+
+    def _handed_over(self) -> Iterator[str]:
+        """The variables that are given to helpers which return nothing: these may rebind them."""
+        for call in ast.walk(self.function.tree):
+            if isinstance(call, ast.Call) and self._may_rebind(call.func):
+                for item in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    if isinstance(item, ast.Name):
+                        yield item.id
+
+    def _may_rebind(self, called: ast.expr) -> bool:
+        """Whether what is called may be a helper that returns nothing."""
+        names: list[str] = []
+        while isinstance(called, ast.Attribute):
+            names.insert(0, called.attr)
+            called = called.value
+        if not isinstance(called, ast.Name):
+            return True
+        if called.id in self.cells:
+            # A method of a tile rebinds nothing.
+            return not names
+        try:
+            found = self.function.resolve(called.id, called)
+            item = found.object if isinstance(found, Known) else None
+            for name in names:
+                item = getattr(item, name)
+            item, _ = unbound(item)
+            return item is None or (
+                is_inlined(item) and not source.returns_value(source.read(item).tree)
+            )
+        except (AttributeError, NineToothedError):
+            # It is told of where it is called.
+            return True
 
     # Helpers.
 
@@ -160,11 +197,28 @@ class FunctionFrame(StatementFrame):
     ) -> None:
         counts = assigned_names(self.function.tree.body)
         rebinds = source.returns_value(self.function.tree)
-        for name, item in self._paired(arguments, keywords, node).items():
-            if rebinds and name in counts:
+        paired = self._paired(arguments, keywords, node)
+        if not rebinds:
+            self._check_given_once(paired, counts, node)
+        for name, item in paired.items():
+            if isinstance(item, Cell) and not item.stores:
+                if rebinds and name not in counts:
+                    # Its own, which is named as soon as a helper that it calls may rebind it.
+                    self.cells[name] = Cell("", copy_of(item.value), is_stable=True)
+                    continue
+                if rebinds or (isinstance(item.value, Tile) and item.value.is_complete):
+                    item = self._plain(item)
+            elif rebinds and name in counts:
                 item = self._plain(item)
+            elif name in counts and _is_choice_of_tiles(item):
+                raise self._mismatch(
+                    f"assigns {name!r}, and only the running kernel knows which tile is given: call it in "
+                    "both ways of an `if`",
+                    node,
+                )
             if isinstance(item, Cell):
                 # A variable handed over is the caller's own: assigning it rebinds it there.
+                item.name = item.name or self.state.fresh(name)
                 item.is_stable = item.is_stable and name not in counts
                 self.cells[name] = item
                 continue
@@ -177,6 +231,32 @@ class FunctionFrame(StatementFrame):
             cell.value = self.caller_held(cell, item, node)
             self.cells[name] = cell
         self._make_locals(counts)
+
+    def _check_given_once(
+        self, paired: dict[str, Value | Cell], counts: dict[str, int], node: ast.AST
+    ) -> None:
+        """Raise where a variable is given twice that the helper assigns: one name would change the other."""
+        given: dict[Cell, str] = {}
+        for name, item in paired.items():
+            if not isinstance(item, Cell) or item.stores:
+                continue
+            other = given.setdefault(item, name)
+            if other != name and (name in counts or other in counts):
+                raise self._mismatch(
+                    f"gets one variable as {other!r} and as {name!r}, and assigns to it: give it another "
+                    "variable, or have it return the value",
+                    node,
+                )
+
+    def keep_variables(self, node: ast.AST) -> None:
+        """Has this function's variables stay what they are, for a function that it gives back."""
+        for cell in self.cells.values():
+            value = cell.value
+            if cell.stores or (isinstance(value, Runtime) and is_name(value.node, cell.name)):
+                continue
+            if isinstance(value, Runtime | Group):
+                cell.name = cell.name or self.state.fresh(f"{self.function.name}_value")
+                self.bind(cell, value, node)
 
     def caller_held(self, cell: Cell, value: Value, node: ast.AST) -> Value:
         """As ``held``, placed at the call in the caller's file."""
@@ -254,6 +334,15 @@ class FunctionFrame(StatementFrame):
             name=name, args=made, body=[*self.state.block, result], decorator_list=[]
         )
         return self.at(definition, tree)
+
+
+def _is_choice_of_tiles(item: Value | Cell) -> bool:
+    """Whether a value is one of two tiles, which are loaded where it is chosen."""
+    choice = item.node if isinstance(item, Runtime) else None
+    return isinstance(choice, ast.IfExp) and any(
+        isinstance(way, Load) or _is_choice_of_tiles(Runtime(way))
+        for way in (choice.body, choice.orelse)
+    )
 
 
 def _with_value(parameter: Any, constants: Mapping[str, Any]) -> Any:

@@ -27,6 +27,12 @@ class AssignmentFrame(CallFrame):
     """A frame that evaluates assignments."""
 
     def _run_Assign(self, node: ast.Assign) -> None:
+        if isinstance(node.value, ast.GeneratorExp) and isinstance(node.targets[0], ast.Name):
+            raise self.error(
+                node.value,
+                "A generator that waits in a variable is not supported: it would be asked for its elements "
+                "later, and once. Make a list: `[… for …]`.",
+            )
         value = self.evaluate(node.value)
         if len(node.targets) > 1:
             value = self.computed_once(value, node, "value")
@@ -172,6 +178,7 @@ class AssignmentFrame(CallFrame):
         if isinstance(value, Tile):
             return self.frozen(value, node)
         if isinstance(value, Group):
+            value = self._apart(cell, cell.name, value, self.state.block, node, holds=True)
             items = []
             for index, item in enumerate(value.items):
                 name = self._item_name(cell, f"{cell.name}_{index}")
@@ -211,8 +218,7 @@ class AssignmentFrame(CallFrame):
             return
         items = self.elements(value, node)
         targets, items = self._matched(target, items, node)
-        if not holds:
-            items = self._settled_before(targets, items, node)
+        items = self._settled_before(targets, items, node, holds)
         for element, item in zip(targets, items, strict=True):
             self.assign(element, item, node, holds)
 
@@ -237,25 +243,38 @@ class AssignmentFrame(CallFrame):
         return targets, items
 
     def _settled_before(
-        self, targets: list[ast.expr], items: list[Value], node: ast.AST
+        self, targets: list[ast.expr], items: list[Value], node: ast.AST, holds: bool
     ) -> list[Value]:
         """The values, saved where assigning an earlier target would change them."""
         written: set[str] = set()
         stored = False
-        result: list[Value] = []
-        for target, item in zip(targets, items, strict=True):
-            if isinstance(item, Tile) and item.is_complete:
+
+        def settled(item: Value) -> Value:
+            if isinstance(item, Group):
+                return item.with_items(map(settled, item.items))
+            if isinstance(item, Tile) and item.is_complete and not holds:
                 item = Runtime(self.expression(item, node))
+            if isinstance(item, Tile) and any(
+                not written.isdisjoint(names_read(index)) for index in item.indices
+            ):
+                return self.frozen(item, node, is_certain=False)
             if isinstance(item, Runtime) and (
                 not names_read(item.node).isdisjoint(written)
                 or (stored and reads_memory(item.node))
             ):
-                item = Runtime(self.saved(item.node, node, "value"))
-            result.append(item)
-            if isinstance(target, ast.Name) and not self._target(target).stores:
-                written.add(self._target(target).name)
-            else:
-                stored = True
+                return Runtime(self.saved(item.node, node, "value"))
+            return item
+
+        result: list[Value] = []
+        for target, item in zip(targets, items, strict=True):
+            result.append(settled(item))
+            for part in ast.walk(target):
+                if isinstance(part, ast.Subscript):
+                    stored = True
+                elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    cell = self._target(part)
+                    stored = stored or cell.stores
+                    written |= {cell.name, *cell.item_names.values()}
         return result
 
     def _unpack_runtime(self, target: ast.Tuple | ast.List, value: Runtime, node: ast.AST) -> None:
@@ -305,7 +324,9 @@ class AssignmentFrame(CallFrame):
         (generator, *inner), found = generators, list[Value]()
         items = self.elements(self._loaded(generator.iter), generator.iter)
         self.count_copies(len(items), generator.iter)
+        start = len(self.state.block)
         for item in items:
+            item = self._kept(item, start, generator.iter)
             self.assign(generator.target, item, generator.target, holds=True)
             if all(self._is_taken(condition) for condition in generator.ifs):
                 found += self._elements_of(element, inner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ninetoothed.parsing.frames import Frame
@@ -12,6 +12,7 @@ from ninetoothed.parsing.values import (
     Cell,
     Group,
     Known,
+    Range,
     Runtime,
     Symbolic,
     Tile,
@@ -29,6 +30,8 @@ from ninetoothed.program.effects import (
     reads_memory,
 )
 from ninetoothed.program.nodes import ElementPlace, SourcePlace, SymbolValue
+
+_DIFFERS = "it differs between the ways that run time may take."
 
 
 class BindingFrame(Frame):
@@ -138,29 +141,89 @@ class BindingFrame(Frame):
                 return self.frozen(value, node)
             value = Runtime(self.expression(value, node))
         if isinstance(value, Group):
-            items = enumerate(value.items)
+            items = enumerate(self._apart(cell, name, value, block, node).items)
             return value.with_items(
                 self._stored_in(cell, self._item_name(cell, f"{name}_{index}"), item, node, block)
                 for index, item in items
             )
+        if isinstance(value, Range):
+            return self.as_it_is(value, node)
         if not isinstance(value, Runtime):
             return value
-        if isinstance(value.node, ast.Name) and value.node.id == name:
+        if is_name(value.node, name):
             return value
         constant = cell.is_stable and not self.state.loops and self.is_constant(value.node)
         block.append(self.assignment(name, value.node, node, constant))
         return Runtime(self.name(name, node))
+
+    def _apart(
+        self,
+        cell: Cell,
+        name: str,
+        value: Group,
+        block: list[ast.stmt],
+        node: ast.AST,
+        holds: bool = False,
+    ) -> Group:
+        """A tuple whose items are not changed by assigning the earlier of them to a variable's own.
+
+        An item that reads what an earlier one is assigned to is saved first, in ``block``. With
+        ``holds``, tiles stay tiles.
+        """
+        written: set[str] = set()
+
+        def kept(name: str, item: Value) -> Value:
+            if isinstance(item, Group):
+                items = enumerate(item.items)
+                return item.with_items(
+                    kept(self._item_name(cell, f"{name}_{index}"), each) for index, each in items
+                )
+            if isinstance(item, Tile) and item.is_complete and not holds:
+                item = Runtime(self.expression(item, node))
+            elif isinstance(item, Tile):
+                item = self.frozen(item, node)
+            if isinstance(item, Runtime) and not written.isdisjoint(names_read(item.node)):
+                saved = self.state.fresh("value")
+                block.append(self.assignment(saved, item.node, node))
+                item = Runtime(self.name(saved, node))
+            if not (isinstance(item, Runtime) and is_name(item.node, name)):
+                written.add(name)
+            return item
+
+        items = enumerate(value.items)
+        return value.with_items(
+            kept(self._item_name(cell, f"{name}_{index}"), item) for index, item in items
+        )
+
+    def as_it_is(self, value: Value, node: ast.AST) -> Value:
+        """A value that stays what it is now, whatever happens to the variables that it is made of."""
+        if isinstance(value, Group):
+            return value.with_items(self.as_it_is(item, node) for item in value.items)
+        if isinstance(value, Tile):
+            return self.frozen(value, node)
+        if isinstance(value, Range):
+            arguments = tuple(self.as_it_is(item, node) for item in value.arguments)
+            keywords = {key: self.as_it_is(item, node) for key, item in value.keywords.items()}
+            return Range(value.function, arguments, keywords)
+        if isinstance(value, Runtime) and not self._is_stable(value.node):
+            if names_read(value.node) or reads_memory(value.node):
+                return Runtime(self.saved(value.node, node, "value"))
+        return value
 
     def _item_name(self, cell: Cell, wish: str) -> str:
         if wish not in cell.item_names:
             cell.item_names[wish] = self.state.fresh(wish)
         return cell.item_names[wish]
 
-    def frozen(self, tile: Tile, node: ast.AST) -> Tile:
-        """The same tile, whatever happens later to the variables in its indices."""
+    def frozen(self, tile: Tile, node: ast.AST, is_certain: bool = True) -> Tile:
+        """The same tile, whatever happens later to the variables in its indices.
+
+        Args:
+            is_certain: whether variables that one statement assigns are taken to stay what they are.
+        """
         indices = tuple(
             index
-            if self._is_stable(index)
+            if (is_certain and self._is_stable(index)) or not names_read(index)
             else self.saved(index, node, f"{tile.parameter.name}_index")
             for index in tile.indices
         )
@@ -183,6 +246,47 @@ class BindingFrame(Frame):
 
     # Where ways meet.
 
+    def back(self, before: dict[Cell, Value | None]) -> dict[Cell, Value | None]:
+        """What variables hold at the end of a way; they hold again what they did before it."""
+        ends = {cell: cell.value for cell in before}
+        for cell, value in before.items():
+            cell.value = value
+        return ends
+
+    def meet(
+        self,
+        before: dict[Cell, Value | None],
+        ends: dict[Cell, Value | None],
+        body: list[ast.stmt],
+        orelse: list[ast.stmt],
+        node: ast.AST,
+        constant: bool,
+        over: Collection[Cell] = (),
+    ) -> None:
+        """Has variables hold what they do after either of two ways.
+
+        Args:
+            ends: what they hold after the first; after the second it is what they hold now.
+            over: those that are of no use any more.
+        """
+        for cell, value in before.items():
+            if cell not in over and (ends[cell] is not value or cell.value is not value):
+                left, right = (ends[cell], body), (cell.value, orelse)
+                cell.value = self.merge(cell, left, right, node, constant)
+
+    def may_have_changed(
+        self, before: dict[Cell, Value | None], statements: list[ast.stmt], node: ast.AST
+    ) -> None:
+        """Has variables hold what they do where statements that changed them may run or not."""
+        for cell, old in before.items():
+            new = cell.value
+            if new is old:
+                continue
+            was = None if old is None else self.settle(cell, old, self.state.block, node)
+            found = self.settle(cell, new, statements, node)
+            is_known = was is not None and found is not None and same(was, found)
+            cell.value = None if old is None else found if is_known else Undecided(_DIFFERS)
+
     def settle(
         self, cell: Cell, value: Value | None, block: list[ast.stmt], node: ast.AST
     ) -> Value | None:
@@ -196,6 +300,7 @@ class BindingFrame(Frame):
         self, cell: Cell, name: str, value: Value | None, block: list[ast.stmt], node: ast.AST
     ) -> Value | None:
         if isinstance(value, Group):
+            value = self._apart(cell, name, value, block, node)
             items = [
                 self._settled(cell, self._item_name(cell, f"{name}_{index}"), item, block, node)
                 for index, item in enumerate(value.items)
@@ -207,7 +312,7 @@ class BindingFrame(Frame):
             return None
         assert value is not None
         expression = self.expression(copy_of(value), node)
-        if not (isinstance(expression, ast.Name) and expression.id == name):
+        if not is_name(expression, name):
             block.append(self.assignment(name, expression, node))
         return Runtime(self.name(name, node))
 
@@ -241,8 +346,13 @@ class BindingFrame(Frame):
             for value, block in ((one, one_block), (other, other_block))
         ]
         if None in settled or not same(settled[0], settled[1]):
-            return Undecided("it differs between the ways that run time may take.")
+            return Undecided(_DIFFERS)
         return settled[0]
+
+
+def is_name(node: ast.AST, name: str) -> bool:
+    """Whether a node reads the variable of that name, and nothing else."""
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _has(value: Any, question: Callable[[ast.AST], bool]) -> bool:

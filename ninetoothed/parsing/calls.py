@@ -12,7 +12,17 @@ from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
 from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import Bound, is_inlined, is_triton_function, unbound
-from ninetoothed.parsing.values import Cell, Function, Known, Method, Runtime, Value, copy_of, same
+from ninetoothed.parsing.values import (
+    Cell,
+    Function,
+    Group,
+    Known,
+    Method,
+    Runtime,
+    Value,
+    copy_of,
+    same,
+)
 from ninetoothed.program.effects import is_atomic
 from ninetoothed.program.nodes import ExternRef
 
@@ -172,11 +182,11 @@ class CallFrame(LanguageCallFrame):
     def local_function(self, tree: ast.FunctionDef, node: ast.AST) -> Function:
         """A function defined inside of the application: it sees the variables around it."""
         positional = [item.arg for item in tree.args.posonlyargs + tree.args.args]
-        values = [self.evaluate(item) for item in tree.args.defaults]
+        values = [self.as_it_is(self.evaluate(item), item) for item in tree.args.defaults]
         defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
         for argument, default in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True):
             if default is not None:
-                defaults[argument.arg] = self.evaluate(default)
+                defaults[argument.arg] = self.as_it_is(self.evaluate(default), default)
         return Function(tree, self.file, self.lookup, defaults, id(tree))
 
     def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
@@ -188,7 +198,10 @@ class CallFrame(LanguageCallFrame):
         frame.enter(arguments, keywords, node)
         self.state.frames.append(frame)
         try:
-            return frame.result()
+            result = frame.result()
+            if _gives_function(result):
+                frame.keep_variables(node)
+            return result
         finally:
             self.state.frames.pop()
 
@@ -213,6 +226,10 @@ class CallFrame(LanguageCallFrame):
         """Evaluate the body; what it returns."""
         raise NotImplementedError
 
+    def keep_variables(self, node: ast.AST) -> None:
+        """Has this function's variables stay what they are, for a function that it gives back."""
+        raise NotImplementedError
+
     def helper(self, function: Function, node: ast.Call) -> str:
         known = self.state.helper_names.get(function.key)
         if known is not None:
@@ -232,6 +249,13 @@ class CallFrame(LanguageCallFrame):
     def standalone(self, name: str) -> ast.FunctionDef:
         """The function as a definition of its own."""
         raise NotImplementedError
+
+
+def _gives_function(value: Value) -> bool:
+    """Whether a value is a function defined in the application, or has one."""
+    if isinstance(value, Group):
+        return any(map(_gives_function, value.items))
+    return isinstance(value, Function) and isinstance(value.key, int)
 
 
 def _lambda_definition(node: ast.Lambda) -> ast.FunctionDef:

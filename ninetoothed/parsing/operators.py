@@ -113,8 +113,13 @@ class OperatorFrame(ExpressionFrame):
         wanted = isinstance(node.op, ast.And)
         parts: list[ast.expr] = []
         for position, operand in enumerate(node.values):
+            before = self.state.cells()
             with self.state.captured() as statements:
                 value = self._loaded(operand)
+            if parts:
+                self.may_have_changed(before, statements, node)
+                if statements and isinstance(value, Known) and value.object is None:
+                    value = Known(False)
             truth = self.truth(value)
             is_last = position == len(node.values) - 1
             if not parts and (is_last or truth is (not wanted)):
@@ -170,17 +175,20 @@ class OperatorFrame(ExpressionFrame):
         if truth is not None:
             return self.evaluate(node.body if truth else node.orelse)
         test = self.expression(condition, node.test)
+        before, constant = self.state.cells(), self.is_constant(test)
         with self.state.captured() as body:
             one = self._loaded(node.body)
+        ends = self.back(before)
         with self.state.captured() as orelse:
             other = self._loaded(node.orelse)
+        self.meet(before, ends, body, orelse, node, constant)
         if not body and not orelse:
             if same(one, other):
                 return one
             nodes = self.expression(one, node.body), self.expression(other, node.orelse)
             return Runtime(self.at(ast.IfExp(test=test, body=nodes[0], orelse=nodes[1]), node))
         cell = Cell(self.state.fresh("choice"))
-        value = self.merge(cell, (one, body), (other, orelse), node, self.is_constant(test))
+        value = self.merge(cell, (one, body), (other, orelse), node, constant)
         self.conditional(test, body, orelse, node)
         cell.value = value
         return self.read(cell, cell.name, node)

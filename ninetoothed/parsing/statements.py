@@ -136,9 +136,7 @@ class StatementFrame(AssignmentFrame):
         after = rest or []
         with self.state.captured() as body:
             one = self.run([*node.body, *after])
-        ends = {cell: cell.value for cell in before}
-        for cell, value in before.items():
-            cell.value = value
+        ends = self.back(before)
         with self.state.captured() as orelse:
             other = self.run([*node.orelse, *after])
         constant = self.is_constant(test)
@@ -146,12 +144,7 @@ class StatementFrame(AssignmentFrame):
         outer = self.state.frames[: self.state.frames.index(self)]
         over = set(self.cells.values()) if rest is not None else set()
         over -= {cell for frame in outer for cell in frame.cells.values()}
-        for cell, value in before.items():
-            if cell in over:
-                continue
-            if ends[cell] is not value or cell.value is not value:
-                left, right = (ends[cell], body), (cell.value, orelse)
-                cell.value = self.merge(cell, left, right, node, constant)
+        self.meet(before, ends, body, orelse, node, constant, over)
         result = None
         if rest is not None:
             result = self._returned((one, body), (other, orelse), node, constant)
@@ -194,6 +187,7 @@ class StatementFrame(AssignmentFrame):
             steps: list[ast.stmt | _Bound] = []
             items = self.elements(value, node.iter)
             self.count_copies(len(items), node)
+            items[1:] = [self.as_it_is(item, node.iter) for item in items[1:]]
             for item in items:
                 steps += [_Bound(node.target, item), *node.body]
             return steps
@@ -316,7 +310,8 @@ class StatementFrame(AssignmentFrame):
             carried |= changed
             del self.state.block[start:]
             _restore(self.state.names, names)
-            self.state.names |= {name for cell in before for name in cell.item_names.values()}
+            for cell in before:
+                self.state.names |= {cell.name, *cell.item_names.values()}
             _restore(self.state.constants, constants)
             for cell, value in before.items():
                 cell.value = value

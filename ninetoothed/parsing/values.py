@@ -183,7 +183,7 @@ class Cell:
     """A variable.
 
     Attributes:
-        name: its name in the Program.
+        name: its name in the Program; empty where it has none yet, since it only reads another's.
         value: what it holds; None before it is assigned.
         stores: whether assigning it stores to the tile that it holds.
         is_stable: whether no more than one statement assigns it.

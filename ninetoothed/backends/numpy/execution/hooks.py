@@ -111,7 +111,7 @@ def called_back(function: Any) -> Callable[..., Any]:
     invoked = invoke(function)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        return invoked(*arguments, **keywords).result
+        return read(invoked(*arguments, **keywords).result)
 
     return call
 
@@ -172,6 +172,13 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     if not (any(numbers) and any(tiles)):
         return value
     return _function("where")(Tile.of(True, dtypes.bool), *both)
+
+
+def _pick(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """`_choose` where a tile may stay a tile: one does that is chosen before a kernel runs."""
+    if isinstance(test, (Tile, Size)):
+        return _choose(test, lambda: read(one()), lambda: read(other()))
+    return one() if test else other()
 
 
 def _not(value: Any) -> Any:
@@ -295,6 +302,7 @@ _HOOKS: dict[str, Any] = {
     "__and__": _logical("logical_and", True),
     "__or__": _logical("logical_or", False),
     "__choose__": _choose,
+    "__pick__": _pick,
     "__not__": _not,
     "__holds__": _holds,
     "__is__": _is,

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed.backends.numpy.execution.functions import own_names
+from ninetoothed.backends.numpy.execution.functions import is_user_function, own_names
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.backends.numpy.execution.trees import parameter_names
@@ -34,7 +34,7 @@ from ninetoothed.parsing.source import FunctionSource
 HOOKS = tuple(
     """__read__ __assign__ __augmented__ __atomic__ __place__ __position__ __invoke__ __function__
     __outcome__ __lasting__ __locals__ __value__ __stops__ __settles__ __decides__ __and__ __or__ __not__
-    __holds__ __choose__ __is__ __in__ __builtin__ __quotient__ __remainder__ __left__ __owner__""".split()
+    __holds__ __choose__ __pick__ __is__ __in__ __builtin__ __quotient__ __remainder__ __left__ __owner__""".split()
 )
 
 _FUTURES = tuple(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -95,25 +95,32 @@ def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType,
     return plain, found
 
 
-def _key(function: types.FunctionType) -> tuple[Any, ...]:
-    """What the rewritten code depends on: the code, and what of its free names it looks at."""
+def _key(
+    function: types.FunctionType, within: tuple[types.FunctionType, ...] = ()
+) -> tuple[Any, ...]:
+    """What the rewritten code depends on: the code, and what of its free names it looks at.
+
+    It looks at what its helpers assign, and theirs.
+    """
+
+    def kept(value: Any) -> Any:
+        if not isinstance(value, types.FunctionType):
+            return value if isinstance(value, FIXED) else type(value)
+        if value in within or not is_user_function(value):
+            return value.__code__
+        return _key(sources.own_function(value), within)
+
+    within = (*within, function)
     called: list[Any] = [function.__code__]
     for cell in function.__closure__ or ():
         try:
-            called.append(_kept(cell.cell_contents))
+            called.append(kept(cell.cell_contents))
         except ValueError:
             called.append(None)
     known = function.__globals__
     for name in sorted(sources.names_in(function.__code__) & known.keys()):
-        called.append((name, _kept(known[name])))
+        called.append((name, kept(known[name])))
     return tuple(called)
-
-
-def _kept(value: Any) -> Any:
-    """What rewriting looks at of what a name means."""
-    if isinstance(value, types.FunctionType):
-        return value.__code__
-    return value if isinstance(value, FIXED) else type(value)
 
 
 def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:

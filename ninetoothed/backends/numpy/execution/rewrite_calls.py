@@ -77,13 +77,20 @@ class CallRewriter(ExpressionRewriter):
             if isinstance(node.func, ast.Attribute) and _is_of_tiles(node.func.attr):
                 node.func.value = trees.hook_call("__owner__", self.reference(node.func.value))
                 return self._with_values(node)
-            return self._invoked(node, function)
+            return self._read(self._invoked(node, function))
         if isinstance(function, LanguageFunction) and is_atomic(function.name):
             return self._atomic(node, function.name)
         if not is_direct(function):
-            return self._invoked(node, function)
-        if isinstance(node.func, ast.Name) and is_one_of(function, _OWN_BUILTINS):
-            own = trees.hook_call("__builtin__", ast.Constant(node.func.id))
+            return self._read(self._invoked(node, function))
+        if is_one_of(function, (getattr,)) and len(node.args) == 2 and not node.keywords:
+            owner, name = node.args
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                # A tile's shape, say, is that of the tile, and not of what it holds.
+                return self.visit(
+                    trees.placed_at(ast.Attribute(owner, name.value, ast.Load()), node)
+                )
+        if is_one_of(function, _OWN_BUILTINS):
+            own = trees.hook_call("__builtin__", ast.Constant(function.__name__))
             node.func = ast.copy_location(own, node.func)
         return self._with_values(node)
 
@@ -126,6 +133,10 @@ class CallRewriter(ExpressionRewriter):
             return ast.copy_location(trees.hook_call("__function__", node), node)
         return self.number(node)
 
+    def _read(self, node: ast.expr) -> ast.expr:
+        """The value of what a helper gives, which may be a tile that it was given."""
+        return ast.copy_location(trees.hook_call("__read__", node), node)
+
     def _invoked(self, node: ast.Call, function: Any) -> ast.expr:
         """A call of a user's function; local variables that it assigns are bound anew."""
         rebound = self._rebound(node, function)
@@ -139,7 +150,12 @@ class CallRewriter(ExpressionRewriter):
             for argument in node.args
         ]
         for keyword in node.keywords:
-            keyword.value = self.reference(keyword.value)
+            if keyword.arg is None and isinstance(keyword.value, ast.Dict):
+                entries = keyword.value
+                entries.keys = [key and self.visit(key) for key in entries.keys]
+                entries.values = [self.reference(item) for item in entries.values]
+            else:
+                keyword.value = self.reference(keyword.value)
         if not rebound:
             return ast.copy_location(ast.Attribute(node, "result", ast.Load()), node)
         outcome = self.temporary("outcome")

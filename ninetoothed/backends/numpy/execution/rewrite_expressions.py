@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ninetoothed.backends.numpy.execution import trees
@@ -101,7 +101,17 @@ class ExpressionRewriter(ast.NodeTransformer):
             # What is no metadata of a tile, the tile itself loads for.
             node.value = self.reference(node.value)
             return node
-        return self.visit(node)
+        if isinstance(node, ast.Tuple | ast.List):
+            node.elts = [self.reference(item) for item in node.elts]
+            return node
+        if isinstance(node, ast.Starred):
+            node.value = self.reference(node.value)
+            return node
+        if isinstance(node, ast.IfExp):
+            return self._choice(node, "__pick__", self.reference)
+        visited = self.visit(node)
+        is_read = isinstance(node, ast.Call) and trees.is_hook_call(visited, "__read__")
+        return visited.args[0] if is_read else visited
 
     def positions(self, node: ast.expr) -> ast.expr:
         """Indices; those that depend on variables of the function are seen to."""
@@ -198,13 +208,17 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """A choice; of a tile or a number it has the tile's shape, whichever is chosen."""
+        return self._choice(node, "__choose__", self.visit)
+
+    def _choice(self, node: ast.IfExp, hook: str, way: Callable[[ast.expr], ast.expr]) -> ast.expr:
         is_value = all(map(self.is_harmless, (node.body, node.orelse)))
-        self.generic_visit(node)
+        node.test = self.visit(node.test)
+        node.body, node.orelse = way(node.body), way(node.orelse)
         if self.nested or not is_value:
             return node
         nothing = ast.arguments([], [], None, [], [], None, [])
-        ways = [ast.Lambda(nothing, way) for way in (node.body, node.orelse)]
-        return trees.placed_at(trees.hook_call("__choose__", node.test, *ways), node)
+        ways = [ast.Lambda(nothing, each) for each in (node.body, node.orelse)]
+        return trees.placed_at(trees.hook_call(hook, node.test, *ways), node)
 
     def does_more(self, node: ast.AST) -> bool:
         """Whether an expression does more than give a value."""

@@ -52,7 +52,7 @@ class Rewriter(CallRewriter):
         return result
 
     def visit_Return(self, node: ast.Return) -> Any:
-        value = ast.Constant(None) if node.value is None else self.visit(node.value)
+        value = ast.Constant(None) if node.value is None else self.reference(node.value)
         return ast.copy_location(self._outcome(value), node)
 
     def _outcome(self, value: ast.expr) -> ast.Return:

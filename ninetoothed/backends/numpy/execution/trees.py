@@ -52,6 +52,11 @@ def name_of(identifier: str, context: ast.expr_context | None = None) -> ast.Nam
     return ast.Name(identifier, context or ast.Load())
 
 
+def is_hook_call(node: ast.AST, name: str) -> bool:
+    """Whether a node is a call of a hook."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
 def hook_call(hook: str, *arguments: ast.expr) -> ast.Call:
     """The tree of ``hook(*arguments)``."""
     return ast.Call(name_of(hook), list(arguments), [])

@@ -280,6 +280,9 @@ def lasting(value: Any, before: Any, name: str) -> Any:
         known = before if type(before) is type(value) and len(before) == len(value) else ()
         paired = itertools.zip_longest(value, known)
         return type(value)(lasting(item, earlier, name) for item, earlier in paired)
+    if type(value) is dict:
+        known = before if type(before) is dict and before.keys() == value.keys() else {}
+        return {key: lasting(item, known.get(key), name) for key, item in value.items()}
     if isinstance(value, (bool, int, float)):
         value = Tile.of(value)
     if not isinstance(value, Tile) or before is None:
