@@ -223,7 +223,8 @@ class BindingFrame(Frame):
         """
         indices = tuple(
             index
-            if (is_certain and self._is_stable(index)) or not names_read(index)
+            if isinstance(index, ast.Constant | SymbolValue)
+            or (is_certain and self._is_stable(index))
             else self.saved(index, node, f"{tile.parameter.name}_index")
             for index in tile.indices
         )

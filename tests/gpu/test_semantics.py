@@ -15,7 +15,7 @@ from tests.contract.application import (  # noqa: E402
     test_scans,
 )
 from tests.contract.tensors import test_meeting_in_positions, test_reshaped  # noqa: E402
-from tests.contract.variables import test_variables  # noqa: E402
+from tests.contract.variables import test_variables, test_what_helpers_change  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -35,8 +35,8 @@ _CHOSEN = {
         "test_positions_meet_each_other",
     ),
     test_places_of_extrema: ("test_the_greatest_and_the_least_of_negated_integers",),
-    test_variables: (
-        "test_it_means_what_python_says",
+    test_variables: ("test_it_means_what_python_says",),
+    test_what_helpers_change: (
         "test_what_was_selected_stays_where_a_helper_changes_the_index",
         "test_a_helper_is_what_its_own_helpers_make_of_it",
         "test_what_a_dictionary_holds_stays_where_a_round_has_no_element",

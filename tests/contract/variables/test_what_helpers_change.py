@@ -1,0 +1,158 @@
+"""What helpers change: variables that are handed over, indices, tiles; and what could mean two things.
+
+Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on devices.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
+
+
+def put(destination, value):
+    destination = value
+
+
+def doubled(v):
+    v = v * 2
+
+
+def _rows(x, n, y):
+    return x.tile((2,)).tile((2,)).tile((-1,)), n, y.tile((2,)).tile((2,)).tile((-1,))
+
+
+def next_of(i):
+    i = i + 1
+
+
+def put_after(destination, i, value):
+    i = i + 1
+    destination = value
+
+
+def a_selection_before_its_index_changes(x, n, y):
+    i = n * 1
+    row = x[i]
+    next_of(i)
+    y[0][0] = row[1]
+
+
+def a_destination_before_its_index_changes(x, n, y):
+    i = n * 1
+    put_after(y[i][0], i, x[0][1])  # noqa: F841
+
+
+def rows_before_their_index_changes(x, n, y):
+    i = n * 1
+    for row in (x[i], x[i]):
+        next_of(i)
+        y[0][0] = row[1]  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        a_selection_before_its_index_changes,
+        a_destination_before_its_index_changes,
+        rows_before_their_index_changes,
+    ],
+)
+def test_what_was_selected_stays_where_a_helper_changes_the_index(application):
+    kernel = ninetoothed.make(_rows, application, (Tensor(1), Tensor(0), Tensor(1)))
+    x, y = torch.arange(8.0), torch.zeros(8)
+    kernel(x, 0, y)
+    assert y.tolist() == [2, 3, 0, 0, 0, 0, 0, 0]
+
+
+def no_change(v):
+    w = v * 2  # noqa: F841
+
+
+def through(inner):
+    def helper(v):
+        inner(v)
+
+    return helper
+
+
+@pytest.mark.parametrize("order", [(no_change, doubled), (doubled, no_change)])
+def test_a_helper_is_what_its_own_helpers_make_of_it(order):
+    for inner in order:
+        helper = through(inner)
+
+        def application(x, n, y):
+            a = x * 1
+            helper(a)  # noqa: B023
+            y = a  # noqa: F841
+
+        kernel = ninetoothed.make(
+            lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+            application,
+            (Tensor(1), Tensor(0), Tensor(1)),
+        )
+        x, y = torch.arange(1.0, 4), torch.full((3,), float("nan"))
+        kernel(x, 0, y)
+        torch.testing.assert_close(y, x * 2 if inner is doubled else x)
+
+
+def greatest_in_a_dictionary(x, y):
+    state = {"greatest": ntl.full((4,), -100.0, ntl.float32)}
+    for k in range(x.shape[0]):
+        state = {"greatest": ntl.maximum(state["greatest"], x[k])}
+    y = state["greatest"]  # noqa: F841
+
+
+def test_what_a_dictionary_holds_stays_where_a_round_has_no_element():
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4,)).tile((-1,)), y.tile((4,))),
+        greatest_in_a_dictionary,
+        (Tensor(1), Tensor(1)),
+    )
+    x, y = torch.arange(5.0) - 50, torch.full((4,), float("nan"))
+    kernel(x, y)
+    assert y.tolist() == [-46, -49, -48, -47]
+
+
+def both(p, q):
+    p = p + 1
+    q = q * 2
+
+
+def one_variable_twice(x, n, y):
+    a = x * 1
+    both(a, a)
+    y = a
+
+
+def a_tile_that_the_call_chooses(x, n, y):
+    put(x if n > 0 else y, x * 2)
+
+
+def a_generator_that_waits(x, n, y):
+    waiting = (n + k for k in range(2))
+    n = n + 5
+    a, b = waiting
+    y = x * 0 + a + b  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "message"),
+    [
+        (one_variable_twice, "gets one variable as 'p' and as 'q'"),
+        (a_tile_that_the_call_chooses, "only the running kernel knows which tile"),
+        (a_generator_that_waits, "Make a list"),
+    ],
+)
+def test_what_could_mean_two_things_is_refused(application, message):
+    with pytest.raises(ApplicationError, match=message) as raised:
+        ninetoothed.make(
+            lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+            application,
+            (Tensor(1), Tensor(0), Tensor(1)),
+        )
+    assert __file__ in str(raised.value)
