@@ -16,7 +16,7 @@ from ninetoothed.derivatives.exchange import regrouped
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.text import is_written
 from ninetoothed.kernels.definition import Definition, Specializations
-from ninetoothed.program.effects import names_read
+from ninetoothed.program.effects import asks_for_program, names_read
 from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.nodes import (
     Offsets,
@@ -60,8 +60,8 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
 
     Returns:
         None where the kernel depends on where in its tensors it is in a way that a leading dimension
-        would change: it takes pointers, linear offsets, elements by their place in the source, or is
-        jagged.
+        would change: it takes pointers, linear offsets, elements by their place in the source, the number
+        of the program or of programs, or is jagged.
     """
     body = [clone(statement) for statement in definition.program.body]
     nodes = [node for statement in body for node in walk(statement)]
@@ -110,7 +110,7 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
 
 def _may_shift(node: ast.AST, names: Collection[str]) -> bool:
     """Whether what a node says of a tensor's source can be said of one with a leading dimension."""
-    if isinstance(node, SourcePointer | SequenceLength):
+    if isinstance(node, SourcePointer | SequenceLength) or asks_for_program(node):
         return False
     if is_exactly(node, SourceLoad):
         return node.parameter not in names

@@ -15,7 +15,13 @@ from typing import Any
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.operator import OperatorDefinition
-from ninetoothed.program.effects import called_name, has_effect, names_read, operation_of
+from ninetoothed.program.effects import (
+    asks_for_program,
+    called_name,
+    has_effect,
+    names_read,
+    operation_of,
+)
 from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -173,6 +179,8 @@ def _is_free(nodes: Sequence[ast.AST], definition: Definition, dims: Mapping[str
         if isinstance(node, Offsets) and node.tile.parameter in dims:
             if node.dim in (None, dims[node.tile.parameter]):
                 return False
+        if asks_for_program(node):
+            return False
         if isinstance(node, SymbolValue) and sizes & {*as_symbol(node.symbol).leaves()}:
             return False
         if is_exactly(node, SourceLoad) and node.parameter in dims:

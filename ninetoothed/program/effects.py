@@ -40,6 +40,12 @@ def is_product(node: ast.AST) -> bool:
     return operation is not None and operation.kind == "product"
 
 
+def asks_for_program(node: ast.AST) -> bool:
+    """Whether a node asks which program runs, or how many there are."""
+    operation = operation_of(node) if isinstance(node, ast.Call) else None
+    return operation is not None and operation.kind == "program"
+
+
 def effect_of(call: ast.Call) -> str:
     """What evaluating a call, without its arguments, does besides giving a value."""
     operation = operation_of(call)

@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ninetoothed
+import ninetoothed.language as ntl
 from examples import mm, rope, softmax
 from ninetoothed import Tensor, like
 from ninetoothed.errors import ArgumentError
@@ -137,6 +138,19 @@ def test_what_a_call_counts_elements_by_is_run_one_by_one():
 
     torch.testing.assert_close(found, x + torch.arange(20))
     assert len(calls.names) == 3
+
+
+def test_what_a_program_is_numbered_is_run_one_by_one():
+    def numbered(input, output):
+        output = input + ntl.program_id(0) * 10 + ntl.num_programs(0)  # noqa: F841
+
+    operator = made(
+        ninetoothed.make(elementwise, numbered, (Tensor(1), Tensor(1))), LIKE, backward=None
+    )
+    x = random(3, 20)
+    each = torch.stack([operator(row) for row in x])
+
+    torch.testing.assert_close(torch.vmap(operator)(x), each)
 
 
 def test_a_batch_of_numbers_is_run_one_by_one():
