@@ -183,9 +183,8 @@ class _Analysis(Branches):
             self.want(m for m in validity if not stays_out(m) or self.is_stored_over(m, statement))
             return
         if isinstance(statement, nodes.ElementStore):
-            is_whole = stores.is_of_elements(statement)
             self.elements(statement)
-            statement.value, _ = self.stored(statement.value, is_whole)
+            statement.value, _ = self.stored(statement.value)
             return
         if isinstance(statement, nodes.SourceStore):
             self.addressed(statement)

@@ -238,46 +238,6 @@ def test_what_pad_adds_beside_a_tile_is_there_to_be_read():
     assert y.tolist() == [2, 2, 2, 2, 2, 2, 2, -7]
 
 
-def by_an_element(x, w, y):
-    y = x[1:5] * w[0]
-
-
-def of_a_whole_tile_and_an_element(x, w, y):
-    y = ntl.where(w[2] > 0, x[:4], 5.0)
-
-
-def a_convolution(x, w, y):
-    found = ntl.zeros((4,), ntl.float32)
-    for k in ntl.static_range(3):
-        found += x[k : k + 4] * w[k]
-    y = found  # noqa: F841
-
-
-@pytest.mark.parametrize("size", [2, 5, 6, 8])
-@pytest.mark.parametrize(
-    ("application", "expected"),
-    [
-        (by_an_element, lambda padded, w: padded[1:-1] * w[0]),
-        (of_a_whole_tile_and_an_element, lambda padded, w: padded[:-2]),
-        (a_convolution, lambda padded, w: padded.unfold(0, 3, 1) @ w),
-    ],
-)
-def test_what_pad_adds_beside_a_tile_is_stored_beside_an_element_of_another(
-    application, expected, size
-):
-    """The element may not exist, which says nothing of the tile; its own positions were left out as well."""
-
-    def arrangement(x, w, y):
-        y = y.tile((4,))
-        x = x.pad(((1, 1),)).tile((6,), strides=(4,))
-        return x, w.tile((-1,)).expand((y.shape[0],)), y
-
-    x, w, y = torch.arange(1.0, size + 1), torch.tensor([2.0, 3, 5]), torch.full((size,), OLD)
-    ninetoothed.make(arrangement, application, vectors(3))(x, w, y)
-    padded = torch.nn.functional.pad(x.cpu(), (1, 1))
-    torch.testing.assert_close(y.cpu(), expected(padded, w.cpu()))
-
-
 @pytest.mark.parametrize("size", [16, 13])
 def test_nothing_is_paid_for_this_where_the_sizes_divide(size):
     tensors = (Tensor(shape=(size,)), Tensor(shape=(size,)))

@@ -55,7 +55,6 @@ _CHOSEN = {
         "test_what_is_moved_within_a_tensor_is_read_after_the_store",
         "test_rows_and_columns_of_what_moved",
         "test_what_pad_adds_beside_a_tile_is_there_to_be_read",
-        "test_what_pad_adds_beside_a_tile_is_stored_beside_an_element_of_another",
         "test_nothing_is_stored_beyond_the_tensor_by_tiles_that_are_not_there",
     ),
     test_by_zero: (

@@ -76,17 +76,6 @@ def _is_as_large(node: ast.expr, size: Any) -> bool:
     return bool(interval(difference(asked, size))[0] >= 0)
 
 
-def is_beside(mask: TileMask, tensors: Mapping[str, Parameter]) -> bool:
-    """Whether a mask leaves out what `pad` adds beside a tile."""
-    parameter = tensors.get(getattr(mask.origin.tile, "parameter", ""))
-    return mask.wanted is None and parameter is not None and parameter.is_padded
-
-
-def is_of_elements(store: nodes.ElementStore) -> bool:
-    """Whether a store is one that `of_elements` gave."""
-    return all(isinstance(run, Run) and run.is_within for run in store.view.entries)
-
-
 def of_elements(store: nodes.Store, tile_shape: tuple[Any, ...]) -> nodes.ElementStore:
     """A store to all elements of a tile, of which some may be left out."""
     view = View(tuple(Run(0, 1, size, is_within=True) for size in tile_shape))

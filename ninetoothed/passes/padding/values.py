@@ -9,7 +9,7 @@ from typing import Any
 
 from ninetoothed.passes.padding.calls import visit_call
 from ninetoothed.passes.padding.knowledge import Knowledge
-from ninetoothed.passes.padding.stores import beyond, is_beside
+from ninetoothed.passes.padding.stores import beyond
 from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
@@ -205,18 +205,10 @@ class Values(Knowledge):
         node.args[1:] = [value for value, _ in given[: len(values)]]
         return joined([known, *(each for _, each in given)])
 
-    def stored(self, value: ast.expr, is_whole: bool = False) -> tuple[ast.expr, Known]:
-        """A value to be stored, of which what does not exist is left out; what is known of it.
-
-        Args:
-            is_whole: whether it is stored to a whole tile: then what `pad` adds beside another one, which
-                is there to be read, is stored too.
-        """
+    def stored(self, value: ast.expr) -> tuple[ast.expr, Known]:
+        """A value to be stored, of which what does not exist is left out; what is known of it."""
         node, known = self.visit(value)
-        there = known.validity
-        if is_whole:
-            there = tuple(mask for mask in there if not is_beside(mask, self.tensors))
-        if masks := self.masks(replace(known, validity=there), node):
+        if masks := self.masks(known, node):
             node = nodes.at(nodes.Masked(value=node, masks=masks, identity="nowhere"), node)
         return node, known
 
