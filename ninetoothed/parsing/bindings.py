@@ -281,12 +281,13 @@ class BindingFrame(Frame):
         """Has variables hold what they do where statements that changed them may run or not."""
         for cell, old in before.items():
             new = cell.value
-            if new is old:
+            if new is old or old is None:
+                # What had no value before is only read where they ran.
                 continue
-            was = None if old is None else self.settle(cell, old, self.state.block, node)
+            was = self.settle(cell, old, self.state.block, node)
             found = self.settle(cell, new, statements, node)
             is_known = was is not None and found is not None and same(was, found)
-            cell.value = None if old is None else found if is_known else Undecided(_DIFFERS)
+            cell.value = found if is_known else Undecided(_DIFFERS)
 
     def settle(
         self, cell: Cell, value: Value | None, block: list[ast.stmt], node: ast.AST

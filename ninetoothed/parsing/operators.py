@@ -139,7 +139,12 @@ class OperatorFrame(ExpressionFrame):
 
     def _are_values(self, statements: list[ast.stmt]) -> bool:
         """Whether all that they do is to name values, which tiles need in any case."""
-        variables = {cell.name for frame in self.state.frames for cell in frame.cells.values()}
+        variables = {
+            name
+            for frame in self.state.frames
+            for cell in frame.cells.values()
+            for name in (cell.name, *cell.item_names.values())
+        }
         return all(
             isinstance(statement, ast.Assign)
             and variables.isdisjoint(names_assigned([statement]))
