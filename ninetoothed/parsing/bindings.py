@@ -234,13 +234,10 @@ class BindingFrame(Frame):
         if isinstance(node, ast.Constant | SymbolValue):
             return True
         if isinstance(node, ast.Name):
-            stable = (
-                cell.is_stable
-                for frame in self.state.frames
-                for cell in frame.cells.values()
-                if cell.name == node.id
-            )
-            return next(stable, True)
+            cells = [cell for frame in self.state.frames for cell in frame.cells.values()]
+            if any(node.id in cell.item_names.values() for cell in cells):
+                return False
+            return next((cell.is_stable for cell in cells if cell.name == node.id), True)
         if isinstance(node, ast.BinOp):
             return self._is_stable(node.left) and self._is_stable(node.right)
         return False

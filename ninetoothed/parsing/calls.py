@@ -187,7 +187,7 @@ class CallFrame(LanguageCallFrame):
         for argument, default in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True):
             if default is not None:
                 defaults[argument.arg] = self.as_it_is(self.evaluate(default), default)
-        return Function(tree, self.file, self.lookup, defaults, id(tree))
+        return Function(tree, self.file, self.lookup, defaults, tree)
 
     def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
         arguments, keywords = self._argument_cells(node)
@@ -255,7 +255,7 @@ def _gives_function(value: Value) -> bool:
     """Whether a value is a function defined in the application, or has one."""
     if isinstance(value, Group):
         return any(map(_gives_function, value.items))
-    return isinstance(value, Function) and isinstance(value.key, int)
+    return isinstance(value, Function) and isinstance(value.key, ast.AST)
 
 
 def _lambda_definition(node: ast.Lambda) -> ast.FunctionDef:

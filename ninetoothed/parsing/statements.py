@@ -257,11 +257,12 @@ class StatementFrame(AssignmentFrame):
                 again = self.expression(self._loaded(node.test), node.test)
                 self.state.block.append(self.assignment(saved[0], again, node.test))
 
-        start = len(self.state.block)
+        start, held = len(self.state.block), self.state.cells()
         body = self._loop(node, carried, enter, leave)
         truth = self.truth(first[0])
         if truth is False:
             del self.state.block[start:]
+            self.back(held)
             return
         if truth is True:
             raise self.error(node.test, "This loop never ends: its condition is always true.")

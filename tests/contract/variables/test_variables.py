@@ -204,6 +204,30 @@ def pairs_of_the_loops_own_variables(x, n, y):
     y = found - x * 20 + x * 100
 
 
+@case(lambda x, n: x * 12)
+def items_of_a_list(x, n, y):
+    items = [v for v in (x * 1, x * 2)]  # noqa: C416
+    y = items[0] * 10 + items[1]
+
+
+@case(lambda x, n: x * 102)
+def items_of_a_tuple_that_changes(x, n, y):
+    pair = (x, x * 2)
+    total = x * 0
+    for value in pair:
+        pair = (pair[1] * 10, pair[0] * 10)
+        total = total * 100 + value
+    y = total
+
+
+@case(lambda x, n: x)
+def a_loop_that_never_runs(x, n, y):
+    a = 1
+    while False:
+        a = 2
+    y = x * a
+
+
 @case(lambda x, n: x * 0 + n)
 def a_range_in_a_variable(x, n, y):
     count = n
