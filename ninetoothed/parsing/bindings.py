@@ -278,8 +278,11 @@ class BindingFrame(Frame):
         """Has variables hold what they do where statements that changed them may run or not."""
         for cell, old in before.items():
             new = cell.value
-            if new is old or old is None:
-                # What had no value before is only read where they ran.
+            if new is old:
+                continue
+            if old is None:
+                # In Triton what a branch alone assigns does not outlive it.
+                cell.value = None
                 continue
             was = self.settle(cell, old, self.state.block, node)
             found = self.settle(cell, new, statements, node)

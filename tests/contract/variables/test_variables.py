@@ -311,13 +311,6 @@ def swapped_by_what_stands_after_and(x, n, y):
     y = pair[0] * 10 + pair[1]
 
 
-@case(lambda x, n: x * (2 * n if n > 1 else 1))
-def read_where_a_test_held(x, n, y):
-    y = x
-    if n > 0 and (v := n * 2) > 2:
-        y = x * v
-
-
 @case(lambda x, n: x * (7 if n > 0 else 1))
 def assigned_by_a_helper_in_one_way(x, n, y):
     a = 1
