@@ -320,8 +320,8 @@ class AssignmentFrame(CallFrame):
         self, element: ast.expr, generators: Sequence[ast.comprehension]
     ) -> list[Value]:
         if not generators:
-            found_item = self.computed_once(self.evaluate(element), element, "item")
-            return [self.as_it_is(found_item, element)]
+            value = self.computed_once(self.evaluate(element), element, "item")
+            return [self.as_it_is(value, element)]
         (generator, *inner), found = generators, list[Value]()
         items = self.elements(self._loaded(generator.iter), generator.iter)
         self.count_copies(len(items), generator.iter)

@@ -190,10 +190,9 @@ class BindingFrame(Frame):
                 written.add(name)
             return item
 
-        items = enumerate(value.items)
-        return value.with_items(
-            kept(self._item_name(cell, f"{name}_{index}"), item) for index, item in items
-        )
+        result = kept(name, value)
+        assert isinstance(result, Group)
+        return result
 
     def as_it_is(self, value: Value, node: ast.AST) -> Value:
         """A value that stays what it is now, whatever happens to the variables that it is made of."""

@@ -142,13 +142,7 @@ class CallRewriter(ExpressionRewriter):
         rebound = self._rebound(node, function)
         callee = node.func if function is not UNKNOWN else self.reference(node.func)
         node.func = ast.copy_location(trees.hook_call("__invoke__", callee), callee)
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                argument.value = self.reference(argument.value)
-        node.args = [
-            argument if isinstance(argument, ast.Starred) else self.reference(argument)
-            for argument in node.args
-        ]
+        node.args = [self.reference(argument) for argument in node.args]
         for keyword in node.keywords:
             if keyword.arg is None and isinstance(keyword.value, ast.Dict):
                 entries = keyword.value
