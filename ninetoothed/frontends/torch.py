@@ -90,8 +90,8 @@ def _current_stream(index: int) -> int:
 def _guard(*tensors: Any, stored: Sequence[int] = ()) -> Callable[..., bool]:
     """What guards the code that `torch.compile` makes: the tensors are compared in one C call.
 
-    It tells negated views, tracers and gradients too, but not whether gradients are recorded now, nor
-    whether a tensor is a leaf, to which nothing may be stored then.
+    It tells negated views, `torch.jit.trace` and gradients too, but not whether gradients are recorded now,
+    nor whether a tensor is a leaf, to which nothing may be stored then.
     """
     import torch
 
@@ -152,6 +152,7 @@ def _namespace() -> Mapping[str, object]:
     return {
         "current_stream": raw_stream or _current_stream,
         "data_ptr": torch.Tensor.data_ptr,
+        "dispatch_modes": torch._C._len_torch_dispatch_stack,
         "forward_ad": torch.autograd.forward_ad,
         "jagged_offsets": _jagged_offsets,
         "jagged_shape": _jagged_shape,
@@ -215,8 +216,9 @@ FRONTEND = Frontend(
     guard=_guard,
     # Of a nested tensor with the strided layout the comparison asks strides, and ends the process.
     unguarded="{x}.is_nested",
-    # A tangent of forward-mode differentiation is none of a tensor's dispatch keys.
-    unguarded_now="forward_ad._current_level >= 0",
+    # A tangent of forward-mode differentiation is none of a tensor's dispatch keys, nor is who watches
+    # operations, as make_fx does.
+    unguarded_now="forward_ad._current_level >= 0 or dispatch_modes()",
     event=_event,
     operator=_operator,
     vmap=_vmap,

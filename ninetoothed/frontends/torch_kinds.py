@@ -153,6 +153,25 @@ def check_inputs(definition: OperatorDefinition, arguments: Sequence[Any]) -> No
             raise ArgumentError(f"operator {definition.name!r}: `{entry.name}` {why}") from None
 
 
+def check_in_place(definition: OperatorDefinition, arguments: Sequence[Any]) -> None:
+    """`ArgumentError` for what a transformation of `torch.func` would lose of a change in place."""
+    import torch
+
+    functorch = torch._C._functorch
+    is_recorded = torch.is_grad_enabled()
+    for tensor in arguments:
+        while isinstance(tensor, torch.Tensor):
+            is_batched = functorch.is_batchedtensor(tensor)
+            if is_batched or _is_dual(tensor) or (is_recorded and tensor.requires_grad):
+                raise ArgumentError(
+                    f"operator {definition.name!r} changes tensors in place, and transformations of "
+                    f"torch.func have no rule for that: {'vmap' if is_batched else 'a gradient'} is asked "
+                    "of it. List what it changes under `outputs`, so that it is made anew"
+                )
+            is_wrapped = functorch.is_functorch_wrapped_tensor(tensor)
+            tensor = functorch.get_unwrapped(tensor) if is_wrapped else None
+
+
 def remark(tensor: Any, is_stored: bool) -> str | None:
     """What a user is warned of, or None; see `Frontend.remark`."""
     import torch

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
-from ninetoothed.frontends.torch_kinds import check_inputs
+from ninetoothed.frontends.torch_kinds import check_in_place, check_inputs
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
@@ -167,6 +167,7 @@ def _short_way(
     is_cast = torch._C._is_any_autocast_enabled if definition.autocast is not None else bool
     has_duals, complete = _duals(), _completing(definition)
     unwrap = torch._C._functorch.unwrap_if_dead
+    is_changing = any(entry.is_changed for entry in definition.inputs)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():
@@ -185,6 +186,8 @@ def _short_way(
             arguments, keywords = _cast(definition, arguments, keywords)
         if plain is None or apply is None:
             is_special = is_transformed() or has_duals()
+            if is_special and is_changing:
+                check_in_place(definition, (*arguments, *keywords.values()))
             return (operator if is_special else forward)(*arguments, **keywords)
         if is_transformed() or has_duals():
             return apply(*complete(arguments, keywords))

@@ -116,16 +116,7 @@ class Kernel(functools.partial[Any]):
         Raises:
             ArgumentError: no module has a name for it.
         """
-        home = sys.modules.get(self.__module__)
-        for module in (home, *list(sys.modules.values())):
-            for name, value in list(getattr(module, "__dict__", {}).items()):
-                if value is self:
-                    return _named, (module.__name__, name)  # type: ignore[union-attr]
-        raise ArgumentError(
-            f"kernel `{self.name}` cannot be pickled: it is made of functions and symbolic tensors, and is "
-            "found again by the name that a module has for it, as a function is. Assign it to a variable "
-            "of a module, and make it when that is imported."
-        )
+        return by_name(self, self.__module__, f"kernel `{self.name}`")
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.declaration.call_names)})>"
@@ -397,6 +388,26 @@ class Kernel(functools.partial[Any]):
             for name in self.declaration.call_names
         )
         return f"kernel `{self.name}` takes ({listed}); {found}"
+
+
+def by_name(item: Any, home: str, what: str) -> tuple[Any, ...]:
+    """What `__reduce__` gives of something that is found again by the name that a module has for it.
+
+    Args:
+        home: the module that is asked first.
+
+    Raises:
+        ArgumentError: no module has a name for it.
+    """
+    for module in (sys.modules.get(home), *list(sys.modules.values())):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if value is item:
+                return _named, (module.__name__, name)  # type: ignore[union-attr]
+    raise ArgumentError(
+        f"{what} cannot be pickled: it is made of functions and symbolic tensors, and is "
+        "found again by the name that a module has for it, as a function is. Assign it to a variable "
+        "of a module, and make it when that is imported."
+    )
 
 
 def _named(module: str, name: str) -> Any:

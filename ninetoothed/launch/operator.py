@@ -13,7 +13,7 @@ from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.operator import OperatorDefinition, autocast_rule, define_operator
 from ninetoothed.language import dtypes
 from ninetoothed.launch.batched import Batching
-from ninetoothed.launch.kernel import Kernel
+from ninetoothed.launch.kernel import Kernel, by_name
 from ninetoothed.tensors.arrange import NO_VALUE
 
 #: The names of a generated text that are not inputs or outputs of the operator.
@@ -157,6 +157,21 @@ class Operator:
         for frontend in plugins.MANAGER.frontends():
             if frontend.operator is not None and sys.modules.get(frontend.name):
                 self._function(frontend)
+
+    def __copy__(self) -> Operator:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Operator:
+        """The operator itself, as of a function: modules that hold operators can be copied."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As of `Kernel`.
+
+        Raises:
+            ArgumentError: no module has a name for it.
+        """
+        return by_name(self, self.kernel.__module__, f"operator {self.definition.name!r}")
 
     def __repr__(self) -> str:
         return f"<operator {self.definition.name} of {self.kernel!r}>"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 
 import pytest
@@ -110,6 +112,23 @@ def test_a_tangent_is_refused(calls_before):
                 kernel(dual, y)
     kernel(ones(), y)
     assert y.tolist() == [2.0] * 6
+
+
+@pytest.mark.parametrize("calls_before", [0, 1, 2, 3, 8])
+def test_a_trace_after_calls_of_one_kind_is_refused(calls_before):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    kernel = make()
+
+    def function(x):
+        y = torch.zeros_like(x)
+        kernel(x, y)
+        return y
+
+    for _ in range(calls_before):
+        function(ones())
+    with pytest.raises(ArgumentError, match="`x` is traced by make_fx.*ninetoothed.op"):
+        make_fx(function)(ones())
 
 
 def test_other_modes_do_not_hinder():
@@ -318,3 +337,15 @@ def test_what_kinds_of_tensors_are_is_asked_once_for_each_kind(monkeypatch):
             assert torch.equal(x, out)
     # Of a new key the slow path asks too.
     assert len(asked) <= 4 * 2
+
+
+def test_a_module_that_holds_an_operator_can_be_copied():
+    operator = ninetoothed.op("kinds::doubled", make(), {"y": ninetoothed.like("x")})
+    module = torch.nn.Linear(2, 2)
+    module.operator = operator
+    for copied in (copy.deepcopy(module), copy.copy(module)):
+        assert copied.operator is operator
+    with pytest.raises(
+        ArgumentError, match="operator 'kinds::doubled' cannot be pickled.*Assign it"
+    ):
+        pickle.dumps(operator)

@@ -168,6 +168,32 @@ def test_a_batch_of_numbers_is_run_one_by_one():
     assert found.tolist() == [[2, 2, 2], [3, 3, 3]]
 
 
+def test_what_is_changed_in_place_has_no_rule_and_says_so():
+    def added(x, y):
+        y += x  # noqa: F841
+
+    operator = made(ninetoothed.make(elementwise, added, (Tensor(1), Tensor(1))), {}, backward=None)
+
+    def function(x, y):
+        y = y.clone()
+        operator(x, y)
+        return y.sum()
+
+    x, y = single(2, 3), torch.zeros(3)
+    for ask in (
+        lambda: torch.vmap(function, (0, None))(x, y),
+        lambda: torch.func.grad(function)(x[0], y),
+        lambda: torch.vmap(torch.func.grad(function), (0, None))(x, y),
+        lambda: torch.func.jvp(lambda x: function(x, y), (x[0],), (x[1],)),
+    ):
+        with pytest.raises(ArgumentError, match="changes tensors in place, and .* under `outputs`"):
+            ask()
+    # What no transformation asks about is changed as ever.
+    given = torch.zeros(3)
+    torch.func.grad(lambda x: (operator(y + 1, given), x.sum())[1])(x[0])
+    assert torch.equal(given, y + 1)
+
+
 def test_tables_that_all_of_a_batch_share():
     operator = made(rope.kernel, LIKE, wrt=("input",))
     x, sin, cos = random(3, 2, 5, 4, 8), random(5, 4), random(5, 4)
