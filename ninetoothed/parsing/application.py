@@ -202,6 +202,8 @@ class FunctionFrame(StatementFrame):
             self._check_given_once(paired, counts, node)
         for name, item in paired.items():
             if isinstance(item, Cell) and not item.stores:
+                if not rebinds and name in counts:
+                    self._check_own(name, item, node)
                 if rebinds and name not in counts:
                     # Its own, which is named as soon as a helper that it calls may rebind it.
                     self.cells[name] = Cell("", copy_of(item.value), is_stable=True)
@@ -247,6 +249,17 @@ class FunctionFrame(StatementFrame):
                     "variable, or have it return the value",
                     node,
                 )
+
+    def _check_own(self, name: str, item: Cell, node: ast.AST) -> None:
+        """Raise where a variable that the helper assigns is not the caller's, but one around the caller."""
+        assert self.caller is not None
+        is_tile = isinstance(item.value, Tile) and item.value.is_complete
+        if not is_tile and item not in self.caller.cells.values():
+            raise self._mismatch(
+                f"assigns {name!r}, and {self.caller.function.name!r} gives it a variable of the function "
+                "around: return the value and assign it",
+                node,
+            )
 
     def keep_variables(self, node: ast.AST) -> None:
         """Has this function's variables stay what they are, for a function that it gives back."""

@@ -303,11 +303,13 @@ class AssignmentFrame(CallFrame):
         targets = [generator.target for generator in node.generators]
         names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         outer = {name: self.cells.get(name) for name in names}
-        for name in sorted(names):
-            self.cells[name] = Cell(self.state.fresh(name))
+        around = self.own
+        self.own = {**around, **{name: Cell(self.state.fresh(name)) for name in sorted(names)}}
+        self.cells.update((name, self.own[name]) for name in names)
         try:
             return Group(tuple(self._elements_of(node.elt, node.generators)))
         finally:
+            self.own = around
             for name, cell in outer.items():
                 if cell is None:
                     del self.cells[name]

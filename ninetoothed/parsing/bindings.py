@@ -12,6 +12,7 @@ from ninetoothed.parsing.values import (
     Cell,
     Group,
     Known,
+    Method,
     Range,
     Runtime,
     Symbolic,
@@ -146,7 +147,7 @@ class BindingFrame(Frame):
                 self._stored_in(cell, self._item_name(cell, f"{name}_{index}"), item, node, block)
                 for index, item in items
             )
-        if isinstance(value, Range):
+        if isinstance(value, Range | Method):
             return self.as_it_is(value, node)
         if not isinstance(value, Runtime):
             return value
@@ -204,6 +205,8 @@ class BindingFrame(Frame):
             arguments = tuple(self.as_it_is(item, node) for item in value.arguments)
             keywords = {key: self.as_it_is(item, node) for key, item in value.keywords.items()}
             return Range(value.function, arguments, keywords)
+        if isinstance(value, Method):
+            return Method(self.as_it_is(value.owner, node), value.name)
         if isinstance(value, Runtime) and not self._is_stable(value.node):
             if names_read(value.node) or reads_memory(value.node):
                 return Runtime(self.saved(value.node, node, "value"))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ninetoothed.errors import NineToothedError
 from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.builtin_calls import call_builtin
@@ -22,6 +23,7 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
     same,
+    same_captures,
 )
 from ninetoothed.program.effects import is_atomic
 from ninetoothed.program.nodes import ExternRef
@@ -187,7 +189,12 @@ class CallFrame(LanguageCallFrame):
         for argument, default in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True):
             if default is not None:
                 defaults[argument.arg] = self.as_it_is(self.evaluate(default), default)
-        return Function(tree, self.file, self.lookup, defaults, tree)
+        own = self.own
+
+        def resolve(name: str, node: ast.AST) -> Value | Cell:
+            return own[name] if name in own else self.lookup(name, node)
+
+        return Function(tree, self.file, resolve, defaults, tree)
 
     def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
         arguments, keywords = self._argument_cells(node)
@@ -199,7 +206,7 @@ class CallFrame(LanguageCallFrame):
         self.state.frames.append(frame)
         try:
             result = frame.result()
-            if _gives_function(result):
+            if gives_function(result):
                 frame.keep_variables(node)
             return result
         finally:
@@ -231,19 +238,22 @@ class CallFrame(LanguageCallFrame):
         raise NotImplementedError
 
     def helper(self, function: Function, node: ast.Call) -> str:
-        known = self.state.helper_names.get(function.key)
-        if known is not None:
-            return known
+        captures = _captures(function)
+        made = self.state.helper_names.setdefault(function.key, [])
+        for known, name in made:
+            if same_captures(known, captures):
+                return name
         name = self.state.fresh(function.name)
         inner = State(names=self.state.names, externs=self.state.externs)
         inner.helpers, inner.helper_names = self.state.helpers, self.state.helper_names
+        inner.decisions, inner.parameters = self.state.decisions, self.state.parameters
         inner.frames = [*self.state.frames]
         frame = type(self)(inner, function, node)
         frame.check_recursion(node)
         frame.is_isolated = True
         inner.frames.append(frame)
         self.state.helpers[name] = frame.standalone(name)
-        self.state.helper_names[function.key] = name
+        made.append((captures, name))
         return name
 
     def standalone(self, name: str) -> ast.FunctionDef:
@@ -251,10 +261,26 @@ class CallFrame(LanguageCallFrame):
         raise NotImplementedError
 
 
-def _gives_function(value: Value) -> bool:
+def _captures(function: Function) -> dict[str, Value | None]:
+    """What a function defined in the application sees around it at the moment, by name."""
+    captures: dict[str, Value | None] = {}
+    if not isinstance(function.key, ast.AST):
+        return captures
+    for part in ast.walk(function.tree):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            try:
+                found = function.resolve(part.id, part)
+            except NineToothedError:
+                # Its own, or told of where it is read.
+                continue
+            captures[part.id] = found.value if isinstance(found, Cell) else found
+    return captures
+
+
+def gives_function(value: Value | None) -> bool:
     """Whether a value is a function defined in the application, or has one."""
     if isinstance(value, Group):
-        return any(map(_gives_function, value.items))
+        return any(map(gives_function, value.items))
     return isinstance(value, Function) and isinstance(value.key, ast.AST)
 
 

@@ -37,6 +37,8 @@ class State:
         block: where statements go at the moment.
         names: every name of the Program so far.
         constants: names that the running kernel knows at compile time.
+        helpers: functions that the language calls back, by name.
+        helper_names: by function, what it saw around it and the name of the helper made of that.
         frames: the frames at work, the innermost last.
         loops: how many loops are around the current statement.
         effects: how many calls had an effect so far.
@@ -53,7 +55,7 @@ class State:
     constants: set[str] = field(default_factory=set)
     externs: dict[str, Any] = field(default_factory=dict)
     helpers: dict[str, ast.FunctionDef] = field(default_factory=dict)
-    helper_names: dict[object, str] = field(default_factory=dict)
+    helper_names: dict[object, list[tuple[dict[str, Any], str]]] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
     loops: int = 0
     effects: int = 0
@@ -97,6 +99,8 @@ class Frame:
         self.call = call
         self.caller = state.frames[-1] if state.frames else None
         self.cells: dict[str, values.Cell] = {}
+        #: The variables of the comprehensions at work, which a function defined there goes on seeing.
+        self.own: dict[str, values.Cell] = {}
         self.is_isolated = False
 
     # Errors and positions.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
+from ninetoothed.parsing.calls import gives_function
 from ninetoothed.parsing.source import of_one_function, returns_of
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import operation_of, reads_memory
@@ -140,9 +141,10 @@ class StatementFrame(AssignmentFrame):
         with self.state.captured() as orelse:
             other = self.run([*node.orelse, *after])
         constant = self.is_constant(test)
-        # After a return this function's own variables are of no use.
+        # After a return this function's own variables are of no use, but to a function that it gives.
         outer = self.state.frames[: self.state.frames.index(self)]
-        over = set(self.cells.values()) if rest is not None else set()
+        given = gives_function(one) or gives_function(other)
+        over = set(self.cells.values()) if rest is not None and not given else set()
         over -= {cell for frame in outer for cell in frame.cells.values()}
         self.meet(before, ends, body, orelse, node, constant, over)
         result = None
@@ -188,6 +190,9 @@ class StatementFrame(AssignmentFrame):
             items = self.elements(value, node.iter)
             self.count_copies(len(items), node)
             items[1:] = [self.as_it_is(item, node.iter) for item in items[1:]]
+            if len(items) > 1:
+                for cell in self._assigned_in([node]):
+                    cell.is_stable = cell.stores
             for item in items:
                 steps += [_Bound(node.target, item), *node.body]
             return steps
@@ -310,7 +315,7 @@ class StatementFrame(AssignmentFrame):
                 break
             carried |= changed
             del self.state.block[start:]
-            _restore(self.state.names, names)
+            _restore(self.state.names, {*names, *self.state.helpers, *self.state.externs})
             for cell in before:
                 self.state.names |= {cell.name, *cell.item_names.values()}
             _restore(self.state.constants, constants)
@@ -351,7 +356,7 @@ class StatementFrame(AssignmentFrame):
         settled = self.settle(cell, cell.value, body, node)
         cell.value = settled if same(settled, entry) else Undecided("a loop changes what it is.")
 
-    def _assigned_in(self, nodes: list[ast.stmt] | list[ast.expr]) -> set[Cell]:
+    def _assigned_in(self, nodes: Sequence[ast.AST]) -> set[Cell]:
         """This function's variables that statements assign by themselves."""
         names = assigned_names(nodes)
         return {self.cells[name] for name in names if name in self.cells}
@@ -375,7 +380,7 @@ def _restore(names: set[str], earlier: set[str]) -> None:
     names |= earlier
 
 
-def assigned_names(nodes: Iterator[ast.AST] | list[ast.stmt] | list[ast.expr]) -> dict[str, int]:
+def assigned_names(nodes: Iterable[ast.AST]) -> dict[str, int]:
     """The names that statements of one function assign, in order, and how many places do."""
     found: dict[str, int] = {}
     for node in nodes:

@@ -205,6 +205,11 @@ def copy_of(value: Any) -> Any:
     return value
 
 
+def same_captures(left: dict[str, Value | None], right: dict[str, Value | None]) -> bool:
+    """Whether two functions of one definition see the same around them."""
+    return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
+
+
 def same(left: Value | None, right: Value | None) -> bool:
     """Whether two values are certainly the same, wherever both are defined."""
     if left is right:
@@ -231,6 +236,8 @@ def same(left: Value | None, right: Value | None) -> bool:
         )
     if isinstance(left, Element | Source | Level):
         return left == right
+    if isinstance(left, Method) and isinstance(right, Method):
+        return left.name == right.name and same(left.owner, right.owner)
     if isinstance(left, Runtime) and isinstance(right, Runtime):
         return isinstance(left.node, ast.Name) and ast.dump(left.node) == ast.dump(right.node)
     return False

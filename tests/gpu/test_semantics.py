@@ -15,7 +15,7 @@ from tests.contract.application import (  # noqa: E402
     test_scans,
 )
 from tests.contract.tensors import test_meeting_in_positions, test_reshaped  # noqa: E402
-from tests.contract.variables import test_variables, test_what_helpers_change  # noqa: E402
+from tests.contract.variables import test_closures, test_variables, test_what_helpers_change  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -35,6 +35,10 @@ _CHOSEN = {
         "test_positions_meet_each_other",
     ),
     test_places_of_extrema: ("test_the_greatest_and_the_least_of_negated_integers",),
+    test_closures: (
+        "test_functions_see_what_they_do_in_python",
+        "test_a_tile_is_the_one_that_was_selected",
+    ),
     test_variables: ("test_it_means_what_python_says",),
     test_what_helpers_change: (
         "test_what_was_selected_stays_where_a_helper_changes_the_index",

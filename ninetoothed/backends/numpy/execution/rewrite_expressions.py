@@ -281,7 +281,14 @@ class ExpressionRewriter(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
-        return node  # Rewritten from its own source when it is called.
+        return self.with_defaults(node)  # Rewritten from its own source when it is called.
+
+    def with_defaults(self, node: Any) -> Any:
+        """A function within this one; its defaults are this one's to compute."""
+        arguments = node.args
+        arguments.defaults = [self.reference(default) for default in arguments.defaults]
+        arguments.kw_defaults = [each and self.reference(each) for each in arguments.kw_defaults]
+        return node
 
     def temporary(self, role: str) -> str:
         """A name that the function does not have."""

@@ -63,7 +63,7 @@ class Rewriter(CallRewriter):
         return ast.Return(hook_call("__outcome__", value, last))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
-        return node  # Rewritten from its own source when it is called.
+        return self.with_defaults(node)  # Rewritten from its own source when it is called.
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         node.value = self.visit(node.value)
