@@ -107,6 +107,10 @@ def _join(choice: ast.If, block: list[ast.stmt]) -> None:
             _join(choice, statement.orelse)
 
 
+#: How many values the language hands to a function at least where that has defaults: it combines two.
+_HANDED = 2
+
+
 class FunctionFrame(StatementFrame):
     """A frame that knows how a function begins and ends."""
 
@@ -330,7 +334,12 @@ class FunctionFrame(StatementFrame):
             )
         counts = assigned_names(tree.body)
         arguments = []
-        for argument in signature.posonlyargs + signature.args:
+        for place, argument in enumerate(signature.posonlyargs + signature.args):
+            default = self.function.defaults.get(argument.arg)
+            if default is not None and place >= _HANDED:
+                self.cells[argument.arg] = Cell(argument.arg, default)
+                self.check_constant(default, argument.arg, argument)
+                continue
             cell = Cell(self.state.fresh(argument.arg, f"{name}_{argument.arg}"))
             cell.value = Runtime(self.name(cell.name, argument))
             self.cells[argument.arg] = cell

@@ -300,6 +300,8 @@ class AssignmentFrame(CallFrame):
     # Comprehensions.
 
     def _evaluate_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Value:
+        # What is gone over first is no comprehension's own yet.
+        first = self._loaded(node.generators[0].iter)
         targets = [generator.target for generator in node.generators]
         names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
         outer = {name: self.cells.get(name) for name in names}
@@ -307,7 +309,7 @@ class AssignmentFrame(CallFrame):
         self.own = {**around, **{name: Cell(self.state.fresh(name)) for name in sorted(names)}}
         self.cells.update((name, self.own[name]) for name in names)
         try:
-            return Group(tuple(self._elements_of(node.elt, node.generators)))
+            return Group(tuple(self._elements_of(node.elt, node.generators, first)))
         finally:
             self.own = around
             for name, cell in outer.items():
@@ -319,13 +321,13 @@ class AssignmentFrame(CallFrame):
     _evaluate_GeneratorExp = _evaluate_ListComp
 
     def _elements_of(
-        self, element: ast.expr, generators: Sequence[ast.comprehension]
+        self, element: ast.expr, generators: Sequence[ast.comprehension], first: Value | None = None
     ) -> list[Value]:
         if not generators:
             value = self.computed_once(self.evaluate(element), element, "item")
             return [self.as_it_is(value, element)]
         (generator, *inner), found = generators, list[Value]()
-        items = self.elements(self._loaded(generator.iter), generator.iter)
+        items = self.elements(first or self._loaded(generator.iter), generator.iter)
         self.count_copies(len(items), generator.iter)
         start = len(self.state.block)
         for item in items:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -261,19 +262,28 @@ class CallFrame(LanguageCallFrame):
         raise NotImplementedError
 
 
-def _captures(function: Function) -> dict[str, Value | None]:
-    """What a function defined in the application sees around it at the moment, by name."""
-    captures: dict[str, Value | None] = {}
-    if not isinstance(function.key, ast.AST):
+def _captures(
+    function: Function, within: str = "", seen: frozenset[object] = frozenset()
+) -> dict[str, Value | None]:
+    """What a function defined in the application sees around it at the moment, by name.
+
+    Of a function that it sees so, what that one sees too.
+    """
+    captures: dict[str, Value | None] = {within: Known(function.key)}
+    if not isinstance(function.key, ast.AST) or function.key in seen:
         return captures
+    found: dict[str, Value | Cell] = {f"={name}": item for name, item in function.defaults.items()}
     for part in ast.walk(function.tree):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            try:
-                found = function.resolve(part.id, part)
-            except NineToothedError:
-                # Its own, or told of where it is read.
-                continue
-            captures[part.id] = found.value if isinstance(found, Cell) else found
+            with contextlib.suppress(NineToothedError):
+                # Else its own, or told of where it is read.
+                found[part.id] = function.resolve(part.id, part)
+    for name, item in found.items():
+        value = item.value if isinstance(item, Cell) else item
+        if isinstance(value, Function):
+            captures |= _captures(value, f"{within}.{name}", seen | {function.key})
+        else:
+            captures[f"{within}.{name}"] = value
     return captures
 
 

@@ -191,12 +191,15 @@ class Frame:
         """A function that the language calls back sees nothing of the kernel around it."""
         frames = self.state.frames
         isolated = [index for index, frame in enumerate(frames) if frame.is_isolated]
-        if not isolated or isinstance(
-            cell.value, values.Known | values.Symbolic | values.Element | values.Function
-        ):
-            return
-        inside = (other for frame in frames[isolated[-1] :] for other in frame.cells.values())
-        if cell not in set(inside):
+        if isolated:
+            inside = (other for frame in frames[isolated[-1] :] for other in frame.cells.values())
+            if cell not in set(inside):
+                self.check_constant(cell.value, name, node)
+
+    def check_constant(self, value: values.Value | None, name: str, node: ast.AST) -> None:
+        """Raise where a function that the language calls back would see a value of the running kernel."""
+        constant = values.Known | values.Symbolic | values.Element | values.Function
+        if not isinstance(value, constant):
             raise self.error(
                 node,
                 f"{name!r} is a value of the running kernel, and a function handed to the language "

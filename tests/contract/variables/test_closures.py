@@ -46,6 +46,27 @@ def a_combination_in_rounds_that_are_unrolled(x, n, y):
     y = total
 
 
+def a_combination_that_sees_a_function(x, n, y):
+    is_sum = True
+
+    def inner(a, b):
+        return a + b if is_sum else ntl.maximum(a, b)
+
+    def outer(a, b):
+        return inner(a, b)
+
+    total = ntl.reduce(x, 0, outer)
+    is_sum = False
+    y = x * 0 + total * 5 + ntl.reduce(x, 0, outer) - 2
+
+
+def a_combination_with_defaults(x, n, y):
+    total = x * 0
+    for factor in (1, 10):
+        total += ntl.reduce(x, 0, lambda a, b, k=factor: ntl.where(k > 1, b, a)) * factor
+    y = total
+
+
 def combine(a, b):
     return ntl.maximum(a, b)
 
@@ -105,6 +126,12 @@ def a_function_of_a_comprehension(x, n, y):
     y = functions[0](x * 0 + 1) + x * 0
 
 
+def a_comprehension_over_the_name_of_its_variable(x, n, y):
+    k = n * 1
+    items = [k * 4 + 1 for k in (k, k + 1)]
+    y = x * 0 + items[0] + items[1] + 1
+
+
 def defaults_in_rounds_that_are_unrolled(x, n, y):
     functions = []
     for k in (0, 1):
@@ -125,6 +152,9 @@ def defaults_that_are_computed(x, n, y):
     [
         (a_combination_that_sees_another_value, 3, 31),
         (a_combination_in_rounds_that_are_unrolled, 3, 31),
+        (a_combination_that_sees_a_function, 3, 31),
+        (a_combination_with_defaults, 3, 31),
+        (a_comprehension_over_the_name_of_its_variable, 3, 31),
         (two_combinations_in_a_loop, 3, 31),
         (a_function_by_two_ways, 3, 31),
         (a_function_by_two_ways, 1, 4),
@@ -178,4 +208,12 @@ def test_a_function_within_changes_no_variable_around_it():
     with pytest.raises(
         ApplicationError, match="'next_of' assigns 'i', and 'counted' gives it a .*around"
     ):
+        _run(application, 1)
+
+
+def test_a_default_of_a_combination_is_known_when_it_is_compiled():
+    def application(x, n, y):
+        y = x * 0 + ntl.reduce(x, 0, lambda a, b, k=n: a + b + k)
+
+    with pytest.raises(ApplicationError, match="'k' is a value of the running kernel"):
         _run(application, 1)
