@@ -132,6 +132,11 @@ def a_comprehension_over_the_name_of_its_variable(x, n, y):
     y = x * 0 + items[0] + items[1] + 1
 
 
+def pythons_own_in_variables(x, n, y):
+    size, most, cast = abs, max, int
+    y = x * 0 + 21 + size(-n * x + n * x - 7) + most(n * x * 0, cast(n * 1.25))
+
+
 def defaults_in_rounds_that_are_unrolled(x, n, y):
     functions = []
     for k in (0, 1):
@@ -163,6 +168,7 @@ def defaults_that_are_computed(x, n, y):
         (a_function_in_a_tuple_by_two_ways, 1, 1),
         (a_function_of_a_comprehension, 3, 31),
         (defaults_in_rounds_that_are_unrolled, 3, 31),
+        (pythons_own_in_variables, 3, 31),
         (defaults_that_are_computed, 3, 31),
     ],
 )

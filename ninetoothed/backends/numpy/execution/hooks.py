@@ -14,6 +14,8 @@ import numpy as np
 from ninetoothed.backends.numpy.execution.functions import is_user_function, own_name
 from ninetoothed.backends.numpy.execution.reference import TileReference, place, position
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
+from ninetoothed.backends.numpy.execution.rewrite_calls import OWN_BUILTINS
+from ninetoothed.backends.numpy.execution.rewrite_expressions import is_one_of
 from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
@@ -76,6 +78,8 @@ def invoke(function: Any) -> Callable[..., Outcome]:
         return _shifted(bound, len(function.args))
     if is_triton_function(function):
         return _on_values(own_name(function) or rewritten(function.fn, is_triton=True))
+    if is_one_of(function, OWN_BUILTINS):
+        return _on_values(_builtin(function.__name__))
     if not is_user_function(function):
         return _on_values(function)
     if isinstance(function, types.MethodType):

@@ -25,7 +25,7 @@ from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.program.effects import is_atomic
 
 #: Of Python's own functions, those that mean something else for tiles.
-_OWN_BUILTINS = (max, min, abs, float, int, bool)
+OWN_BUILTINS = (max, min, abs, float, int, bool)
 
 
 class CallRewriter(ExpressionRewriter):
@@ -89,7 +89,7 @@ class CallRewriter(ExpressionRewriter):
                 return self.visit(
                     trees.placed_at(ast.Attribute(owner, name.value, ast.Load()), node)
                 )
-        if is_one_of(function, _OWN_BUILTINS):
+        if is_one_of(function, OWN_BUILTINS):
             own = trees.hook_call("__builtin__", ast.Constant(function.__name__))
             node.func = ast.copy_location(own, node.func)
         return self._with_values(node)
