@@ -38,8 +38,11 @@ class AssignmentFrame(CallFrame):
             value = self.computed_once(value, node, "value")
         elif isinstance(node.targets[0], ast.Name) and not self._target(node.targets[0]).stores:
             value = self.unnamed(value)
-        for target in node.targets:
-            self.assign(target, copy_of(value) if len(node.targets) > 1 else value, node)
+        for target in node.targets[:-1]:
+            start = len(self.state.block)
+            self.assign(target, copy_of(value), node)
+            value = self.kept(value, start, node)
+        self.assign(node.targets[-1], value, node)
 
     def _run_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is None:
@@ -64,10 +67,9 @@ class AssignmentFrame(CallFrame):
         left = self._current(target, node)
         middle = len(self.state.block)
         right = self._loaded(node.value)
-        if len(self.state.block) > middle:
-            left = self._kept(left, middle, node)
-            if isinstance(target, tuple):
-                target = self._kept_target(target, middle, node)
+        left = self.kept(left, middle, node)
+        if isinstance(target, tuple):
+            target = self._kept_target(target, middle, node)
         result = self.binary(left, node.op, right, node)
         if isinstance(target, Cell):
             self._rebind(target, left, right, result, node)
@@ -136,8 +138,8 @@ class AssignmentFrame(CallFrame):
         self, target: tuple[Tile | Source | Elements, list[ast.expr]], start: int, node: ast.AST
     ) -> tuple[Tile | Source | Elements, list[ast.expr]]:
         place, indices = target
-        kept = [self._kept(Runtime(index), start, node).node for index in indices]
-        return self._kept(place, start, node), kept
+        kept = [self.kept(Runtime(index), start, node).node for index in indices]
+        return self.kept(place, start, node), kept
 
     # Targets.
 
@@ -152,8 +154,7 @@ class AssignmentFrame(CallFrame):
                 value = Runtime(self.expression(value, node))
             start = len(self.state.block)
             place, indices = self._place(target)
-            if len(self.state.block) > start:
-                value = self._kept(value, start, node)
+            value = self.kept(value, start, node)
             self.store(place, indices, value, node)
         else:
             raise self.error(
@@ -219,8 +220,10 @@ class AssignmentFrame(CallFrame):
         items = self.elements(value, node)
         targets, items = self._matched(target, items, node)
         items = self._settled_before(targets, items, node, holds)
-        for element, item in zip(targets, items, strict=True):
-            self.assign(element, item, node, holds)
+        for place, element in enumerate(targets):
+            start = len(self.state.block)
+            self.assign(element, items[place], node, holds)
+            items[place + 1 :] = [self.kept(item, start, node) for item in items[place + 1 :]]
 
     def _matched(
         self, target: ast.Tuple | ast.List, items: list[Value], node: ast.AST
@@ -331,7 +334,7 @@ class AssignmentFrame(CallFrame):
         self.count_copies(len(items), generator.iter)
         start = len(self.state.block)
         for item in items:
-            item = self._kept(item, start, generator.iter)
+            item = self.kept(item, start, generator.iter)
             self.assign(generator.target, item, generator.target, holds=True)
             if all(self._is_taken(condition) for condition in generator.ifs):
                 found += self._elements_of(element, inner)

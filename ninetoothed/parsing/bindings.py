@@ -1,13 +1,12 @@
-"""Variables: bound, kept from later changes, carried through loops, merged where ways meet."""
+"""Variables: bound, carried through loops, merged where ways meet."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Collection
 
-from ninetoothed.parsing.frames import Frame
 from ninetoothed.parsing.objects import literal
+from ninetoothed.parsing.order import OrderFrame
 from ninetoothed.parsing.values import (
     Cell,
     Group,
@@ -23,110 +22,14 @@ from ninetoothed.parsing.values import (
     same,
 )
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.effects import (
-    conflicts,
-    has_effect,
-    names_assigned,
-    names_read,
-    reads_memory,
-)
-from ninetoothed.program.nodes import ElementPlace, SourcePlace, SymbolValue
+from ninetoothed.program.effects import names_read, reads_memory
+from ninetoothed.program.nodes import SymbolValue
 
 _DIFFERS = "it differs between the ways that run time may take."
 
 
-class BindingFrame(Frame):
-    """A frame that knows what variables hold, and in which order."""
-
-    # Order of evaluation.
-
-    def in_order(
-        self,
-        nodes: Sequence[ast.expr],
-        evaluate: Callable[[Any], Any],
-        keep: Callable[[Any, int, ast.AST], Any] | None = None,
-    ) -> list[Any]:
-        """The values of several expressions, evaluated from left to right.
-
-        Where one of them adds statements that change what an earlier one reads, the earlier one's
-        value is saved before these statements, by ``keep``.
-        """
-        keep = keep or self._kept
-        results: list[Any] = []
-        for node in nodes:
-            start = len(self.state.block)
-            result = evaluate(node)
-            grown = len(self.state.block) - start
-            if grown:
-                for index, earlier in enumerate(results):
-                    position = len(self.state.block) - grown
-                    results[index] = keep(earlier, position, nodes[index])
-            if self.state.effects:
-                self._keep_effects(results, result, nodes)
-            results.append(result)
-        return results
-
-    def _keep_effects(self, earlier: list[Any], later: Any, nodes: Sequence[ast.expr]) -> None:
-        """A call with an effect is made before a tile is loaded that stands after it.
-
-        Loads have no order within an expression: a backend may make them before all else.
-        """
-        if not (isinstance(later, Tile) or _has(later, reads_memory)):
-            return
-        for index, value in enumerate(earlier):
-            if isinstance(value, Runtime) and has_effect(value.node):
-                earlier[index] = Runtime(self.saved(value.node, nodes[index], "value"))
-
-    def _kept(self, value: Any, start: int, origin: ast.AST) -> Any:
-        """``value``, saved at position ``start`` of the block if what follows there changes it."""
-        if isinstance(value, Runtime) and isinstance(value.node, ElementPlace | SourcePlace):
-            kept = (self._kept(Runtime(index), start, origin) for index in value.node.indices)
-            value.node.indices = [index.node for index in kept]
-        elif isinstance(value, Runtime):
-            if conflicts(value.node, self.state.block[start:]):
-                name = self.state.fresh("value")
-                self.state.block.insert(start, self.assignment(name, value.node, origin))
-                return Runtime(self.name(name, origin))
-        elif isinstance(value, Group):
-            return value.with_items(self._kept(item, start, origin) for item in value.items)
-        elif isinstance(value, Tile):
-            indices = (self._kept(Runtime(index), start, origin) for index in value.indices)
-            return Tile(value.parameter, tuple(item.node for item in indices), value.level)
-        return value
-
-    def _kept_read(self, value: Any, start: int, origin: ast.AST) -> Any:
-        """The same where a tile is handed over to be read: it is loaded before what changes it."""
-        if not isinstance(value, Tile) or not value.is_complete:
-            return self._kept(value, start, origin)
-        loaded = Runtime(self.expression(value, origin))
-        kept = self._kept(loaded, start, origin)
-        return value if kept is loaded else kept
-
-    def operand(self, node: ast.expr) -> Runtime:
-        """An expression's value as a node."""
-        return Runtime(self.expression(self.evaluate(node), node))
-
-    def computed_once(self, value: Value, node: ast.AST, wish: str) -> Value:
-        """A value that is used several times, in a variable where it takes computing."""
-        if isinstance(value, Tile) and value.is_complete:
-            value = Runtime(self.expression(value, node))
-        if isinstance(value, Group):
-            return value.with_items(self.computed_once(item, node, wish) for item in value.items)
-        if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
-            return Runtime(self.saved(value.node, node, wish))
-        return value
-
-    def unnamed(self, value: Value) -> Value:
-        """The atomic operation itself whose result a value is, where it was the last statement."""
-        last = self.state.block[-1] if self.state.block else None
-        if last is None or last is not self.state.atomic or not isinstance(value, Runtime):
-            return value
-        assert isinstance(last, ast.Assign)
-        if names_read(value.node) != names_assigned([last]) or not isinstance(value.node, ast.Name):
-            return value
-        self.state.names.discard(value.node.id)
-        self.state.block.pop()
-        return Runtime(last.value)
+class BindingFrame(OrderFrame):
+    """A frame that knows what variables hold."""
 
     # Binding.
 
@@ -261,18 +164,26 @@ class BindingFrame(Frame):
         orelse: list[ast.stmt],
         node: ast.AST,
         constant: bool,
+        results: tuple[Value, Value],
         over: Collection[Cell] = (),
-    ) -> None:
+    ) -> tuple[Value, Value]:
         """Has variables hold what they do after either of two ways.
 
         Args:
             ends: what they hold after the first; after the second it is what they hold now.
+            results: what the two ways give.
             over: those that are of no use any more.
+
+        Returns:
+            The results, as they were before variables were made to hold the same after both.
         """
+        starts = len(body), len(orelse)
         for cell, value in before.items():
             if cell not in over and (ends[cell] is not value or cell.value is not value):
                 left, right = (ends[cell], body), (cell.value, orelse)
                 cell.value = self.merge(cell, left, right, node, constant)
+        one, other = results
+        return self.kept(one, starts[0], node, body), self.kept(other, starts[1], node, orelse)
 
     def may_have_changed(
         self, before: dict[Cell, Value | None], statements: list[ast.stmt], node: ast.AST
@@ -357,10 +268,6 @@ class BindingFrame(Frame):
 def is_name(node: ast.AST, name: str) -> bool:
     """Whether a node reads the variable of that name, and nothing else."""
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _has(value: Any, question: Callable[[ast.AST], bool]) -> bool:
-    return isinstance(value, Runtime) and question(value.node)
 
 
 def is_carried(value: Value | None) -> bool:

@@ -54,7 +54,9 @@ class CallFrame(LanguageCallFrame):
             return self._method_call(function, node)
         item = function.object if isinstance(function, Known) else None
         changes = isinstance(item, LanguageFunction) and is_atomic(item.name)
+        start = len(self.state.block)
         arguments, keywords = self._arguments(node, changes)
+        function = self.kept(function, start, node)
         arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
         if isinstance(function, Method):
             return self.tile_method(function, arguments, keywords, node)
@@ -102,7 +104,7 @@ class CallFrame(LanguageCallFrame):
             value = self._plain(self._argument(item))
             return self.place_of(value, node) if item in places else value
 
-        return self._in_call(node, evaluate, self._kept_read)
+        return self._in_call(node, evaluate, self.kept_read)
 
     def _plain(self, item: Value | Cell) -> Value:
         return copy_of(item.value) if isinstance(item, Cell) else item
@@ -112,19 +114,20 @@ class CallFrame(LanguageCallFrame):
 
         One that a later argument rebinds is given as what it held.
         """
-        held: dict[ast.AST, Value] = {}
+        held: dict[ast.AST, tuple[Value | None, Value]] = {}
 
         def evaluate(item: ast.expr) -> Value | Cell:
             found = self._argument(item)
             if isinstance(found, Cell) and not found.stores:
-                held[item] = self._plain(found)
+                held[item] = found.value, self._plain(found)
             return found
 
         def keep(earlier: Any, start: int, origin: ast.AST) -> Any:
             if not isinstance(earlier, Cell) or earlier.stores:
-                return self._kept(earlier, start, origin)
-            kept = self._kept(held[origin], start, origin)
-            is_unchanged = kept is held[origin] and same(kept, earlier.value)
+                return self.kept(earlier, start, origin)
+            value, plain = held[origin]
+            kept = self.kept(plain, start, origin)
+            is_unchanged = kept is plain and same(value, earlier.value)
             return earlier if is_unchanged else kept
 
         return self._in_call(node, evaluate, keep)
@@ -170,8 +173,7 @@ class CallFrame(LanguageCallFrame):
         """``value.method(...)`` of a value of the running kernel."""
         start = len(self.state.block)
         arguments, keywords = self._arguments(node)
-        if len(self.state.block) > start:
-            function = self._kept(function, start, node)
+        function = self.kept(function, start, node)
         attribute = function.node
         operation = (
             operations.find(attribute.attr) if isinstance(attribute, ast.Attribute) else None

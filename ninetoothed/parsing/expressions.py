@@ -82,7 +82,7 @@ class ExpressionFrame(ElementFrame):
     def _evaluate_Dict(self, node: ast.Dict) -> Value:
         keys, values = [self.evaluate(key) if key else None for key in node.keys], node.values
         items: dict[Any, Value] = {}
-        for key, item in zip(keys, self.in_order(values, self.evaluate, self._kept_read)):
+        for key, item in zip(keys, self.in_order(values, self.evaluate, self.kept_read)):
             if key is None:
                 items |= self.named(item, node)
             elif isinstance(key, Known) and isinstance(key.object, Hashable):
@@ -102,7 +102,7 @@ class ExpressionFrame(ElementFrame):
     def items(self, nodes: Sequence[ast.expr]) -> list[Value]:
         """The values of a sequence's elements, stars expanded."""
         bare = [node.value if isinstance(node, ast.Starred) else node for node in nodes]
-        values = self.in_order(bare, self.evaluate, self._kept_read)
+        values = self.in_order(bare, self.evaluate, self.kept_read)
         result: list[Value] = []
         for node, value in zip(nodes, values, strict=True):
             if isinstance(node, ast.Starred):
@@ -200,9 +200,7 @@ class ExpressionFrame(ElementFrame):
         """A tile and the indices after it, evaluated in this order."""
         start = len(self.state.block)
         indices = self.indices(node.slice)
-        if len(self.state.block) > start:
-            tile = self._kept(tile, start, node)
-        return tile, indices
+        return self.kept(tile, start, node), indices
 
     def indices(self, node: ast.expr) -> list[Value]:
         """The indices of a subscript, each a value; a tuple held in a variable counts as several."""
@@ -242,7 +240,9 @@ class ExpressionFrame(ElementFrame):
         return Runtime(self.at(ast.Slice(lower=nodes[0], upper=nodes[1], step=nodes[2]), node))
 
     def _group_item(self, value: Group, node: ast.Subscript) -> Value:
+        start = len(self.state.block)
         index = self.evaluate(node.slice)
+        value = self.kept_read(value, start, node)
         if isinstance(value, Named):
             entries = self.named(value, node)
             if isinstance(index, Known) and index.object in entries:
@@ -294,7 +294,9 @@ class ExpressionFrame(ElementFrame):
 
     def _runtime_item(self, value: Runtime, node: ast.Subscript) -> Runtime:
         is_tuple = isinstance(node.slice, ast.Tuple)
+        start = len(self.state.block)
         values = self.items(node.slice.elts) if is_tuple else [self.evaluate(node.slice)]  # type: ignore[attr-defined]
+        value = self.kept(value, start, node)
         if any(map(_has_bounds, values)) and not is_shape(value.node):
             raise self.error(
                 node,

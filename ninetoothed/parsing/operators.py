@@ -117,7 +117,10 @@ class OperatorFrame(ExpressionFrame):
             with self.state.captured() as statements:
                 value = self._loaded(operand)
             if parts:
+                start, inner = len(self.state.block), len(statements)
                 self.may_have_changed(before, statements, node)
+                parts = [self.kept(Runtime(part), start, node).node for part in parts]
+                value = self.kept(value, inner, operand, statements)
                 if statements and isinstance(value, Known) and value.object is None:
                     value = Known(False)
             truth = self.truth(value)
@@ -186,7 +189,7 @@ class OperatorFrame(ExpressionFrame):
         ends = self.back(before)
         with self.state.captured() as orelse:
             other = self._loaded(node.orelse)
-        self.meet(before, ends, body, orelse, node, constant)
+        one, other = self.meet(before, ends, body, orelse, node, constant, (one, other))
         if not body and not orelse:
             if same(one, other):
                 return one

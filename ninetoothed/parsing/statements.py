@@ -146,7 +146,8 @@ class StatementFrame(AssignmentFrame):
         given = gives_function(one) or gives_function(other)
         over = set(self.cells.values()) if rest is not None and not given else set()
         over -= {cell for frame in outer for cell in frame.cells.values()}
-        self.meet(before, ends, body, orelse, node, constant, over)
+        results = (one or Known(None), other or Known(None))
+        one, other = self.meet(before, ends, body, orelse, node, constant, results, over)
         result = None
         if rest is not None:
             result = self._returned((one, body), (other, orelse), node, constant)
@@ -155,13 +156,13 @@ class StatementFrame(AssignmentFrame):
 
     def _returned(
         self,
-        one: tuple[Value | None, list[ast.stmt]],
-        other: tuple[Value | None, list[ast.stmt]],
+        one: tuple[Value, list[ast.stmt]],
+        other: tuple[Value, list[ast.stmt]],
         node: ast.AST,
         constant: bool,
     ) -> Value:
         """What two ways return, as one value."""
-        ways = [(value or Known(None), block) for value, block in (one, other)]
+        ways = [one, other]
         if same(ways[0][0], ways[1][0]):
             return ways[0][0]
         left, right = (
@@ -198,31 +199,37 @@ class StatementFrame(AssignmentFrame):
             return steps
         target = self._loop_variable(node)
         function = value.function.object
-        called: ast.expr = (
-            self.name("range", node.iter)
-            if function is range
-            else self.expression(value.function, node.iter)
-        )
-        arguments = [self.expression(item, node.iter) for item in value.arguments]
-        keywords = [
-            self.at(ast.keyword(arg=key, value=self.expression(item, node.iter)), node.iter)
-            for key, item in value.keywords.items()
-        ]
-        iterated = self.at(ast.Call(func=called, args=arguments, keywords=keywords), node.iter)
         is_static = getattr(function, "name", "") == "static_range"
         if is_static:
             self.state.constants.add(target.name)
 
-        def enter() -> None:
+        def enter() -> Cell:
             target.value = Runtime(self.name(target.name, node.target))
+            return target
 
         carried = self._assigned_in(node.body) - {target}
+        start = len(self.state.block)
         body = self._loop(node, carried, enter, is_static=is_static)
+        iterated = self._iterated(self.kept(value, start, node.iter), node.iter)
         variable = self.name(target.name, node.target, ast.Store())
         self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
         # In Triton it does not outlive the loop.
         target.value = None
         return []
+
+    def _iterated(self, value: Range, node: ast.AST) -> ast.expr:
+        """What a loop of the running kernel goes over."""
+        called: ast.expr = (
+            self.name("range", node)
+            if value.function.object is range
+            else self.expression(value.function, node)
+        )
+        arguments = [self.expression(item, node) for item in value.arguments]
+        keywords = [
+            self.at(ast.keyword(arg=key, value=self.expression(item, node)), node)
+            for key, item in value.keywords.items()
+        ]
+        return self.at(ast.Call(func=called, args=arguments, keywords=keywords), node)
 
     def _is_unrolled(self, value: Range) -> bool:
         static = getattr(value.function.object, "name", "") == "static_range"
@@ -241,7 +248,11 @@ class StatementFrame(AssignmentFrame):
     def _run_While(self, node: ast.While) -> None:
         if node.orelse:
             raise self.error(node.orelse[0], "`else` after a loop is not supported.")
-        carried = self._assigned_in(node.body) | self._assigned_in([node.test])
+        tested = self._assigned_in([node.test])
+        for cell in tested:
+            # The test is made again after each round.
+            cell.is_stable = False
+        carried = self._assigned_in(node.body) | tested
         first: list[Value] = []
         before: list[ast.stmt] = []
 
@@ -282,14 +293,15 @@ class StatementFrame(AssignmentFrame):
         self,
         node: ast.For | ast.While,
         carried: set[Cell],
-        enter: Callable[[], None],
+        enter: Callable[[], Cell | None],
         leave: Callable[[], None] = lambda: None,
         is_static: bool = False,
     ) -> list[ast.stmt]:
         """The body of a loop, evaluated once for all rounds.
 
         What it assigns has to be a variable of the running kernel from before the loop on. A helper
-        may turn out to assign more than the body's own targets; then it is evaluated anew.
+        may turn out to assign more than the body's own targets; then it is evaluated anew. What ``enter`` gives
+        is the loop's own variable.
         """
         for statement in returns_of(node):
             raise self.error(
@@ -303,14 +315,14 @@ class StatementFrame(AssignmentFrame):
             for cell in carried:
                 self._carry(cell, node)
             entry = self.state.cells()
-            enter()
-            entered = self.state.cells()
+            variable = enter()
             self.state.loops += 1
             with self.state.captured() as body:
                 self.run(list(node.body))
                 leave()
             self.state.loops -= 1
-            changed = {cell for cell in before if cell.value is not entered[cell]} - carried
+            changed = {cell for cell in before if cell.value is not entry[cell]}
+            changed -= carried | {variable}
             if not changed:
                 break
             carried |= changed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ninetoothed.program.nodes import clone
+from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
 from ninetoothed.tensors.views import View
 
 
@@ -208,6 +208,30 @@ def copy_of(value: Any) -> Any:
 def same_captures(left: dict[str, Value | None], right: dict[str, Value | None]) -> bool:
     """Whether two functions of one definition see the same around them."""
     return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
+
+
+def with_nodes(value: Any, change: Callable[[ast.expr], ast.expr]) -> Any:
+    """A value with the Program's expressions that it is made of changed; itself where none is.
+
+    What changes memory atomically is a place, of which the indices are values.
+    """
+    if isinstance(value, Runtime) and isinstance(value.node, ElementPlace | SourcePlace):
+        value.node.indices = [change(index) for index in value.node.indices]
+        return value
+    if isinstance(value, Runtime):
+        node = change(value.node)
+        return value if node is value.node else Runtime(node)
+    if isinstance(value, Group):
+        return value.with_items(with_nodes(item, change) for item in value.items)
+    if isinstance(value, Tile | Elements):
+        return replace(value, indices=tuple(map(change, value.indices)))
+    if isinstance(value, Method):
+        return Method(with_nodes(value.owner, change), value.name)
+    if isinstance(value, Range):
+        keywords = {key: with_nodes(item, change) for key, item in value.keywords.items()}
+        arguments = tuple(with_nodes(item, change) for item in value.arguments)
+        return Range(value.function, arguments, keywords)
+    return value
 
 
 def same(left: Value | None, right: Value | None) -> bool:

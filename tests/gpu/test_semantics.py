@@ -15,7 +15,12 @@ from tests.contract.application import (  # noqa: E402
     test_scans,
 )
 from tests.contract.tensors import test_meeting_in_positions, test_reshaped  # noqa: E402
-from tests.contract.variables import test_closures, test_variables, test_what_helpers_change  # noqa: E402
+from tests.contract.variables import (  # noqa: E402
+    test_closures,
+    test_order,
+    test_variables,
+    test_what_helpers_change,
+)
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -39,6 +44,7 @@ _CHOSEN = {
         "test_functions_see_what_they_do_in_python",
         "test_a_tile_is_the_one_that_was_selected",
     ),
+    test_order: ("test_it_means_what_python_says",),
     test_variables: ("test_it_means_what_python_says",),
     test_what_helpers_change: (
         "test_what_was_selected_stays_where_a_helper_changes_the_index",

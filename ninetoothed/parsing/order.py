@@ -1,0 +1,124 @@
+"""Order of evaluation: a value is what it was when Python reads it, whatever is evaluated after it.
+
+A value of the running kernel is an expression of variables, put into the Program later than it is read. Whoever
+holds one while something else is evaluated asks for it again with ``kept``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ninetoothed.parsing.frames import Frame
+from ninetoothed.parsing.values import Group, Runtime, Tile, Value, with_nodes
+from ninetoothed.program.effects import (
+    conflicts,
+    has_effect,
+    names_assigned,
+    names_read,
+    reads_memory,
+)
+
+
+class OrderFrame(Frame):
+    """A frame that evaluates one thing after another."""
+
+    def in_order(
+        self,
+        nodes: Sequence[ast.expr],
+        evaluate: Callable[[Any], Any],
+        keep: Callable[[Any, int, ast.AST], Any] | None = None,
+    ) -> list[Any]:
+        """The values of several expressions, evaluated from left to right.
+
+        Where one of them changes what an earlier one reads, ``keep`` gives the earlier one's value as it was.
+        """
+        keep = keep or self.kept
+        results: list[Any] = []
+        for node in nodes:
+            start = len(self.state.block)
+            result = evaluate(node)
+            grown = len(self.state.block) - start
+            for index, earlier in enumerate(results):
+                position = len(self.state.block) - grown
+                results[index] = keep(earlier, position, nodes[index])
+            if self.state.effects:
+                self._keep_effects(results, result, nodes)
+            results.append(result)
+        return results
+
+    def _keep_effects(self, earlier: list[Any], later: Any, nodes: Sequence[ast.expr]) -> None:
+        """A call with an effect is made before a tile is loaded that stands after it.
+
+        Loads have no order within an expression: a backend may make them before all else.
+        """
+        if not (isinstance(later, Tile) or _has(later, reads_memory)):
+            return
+        for index, value in enumerate(earlier):
+            if isinstance(value, Runtime) and has_effect(value.node):
+                earlier[index] = Runtime(self.saved(value.node, nodes[index], "value"))
+
+    def kept(
+        self, value: Any, start: int, origin: ast.AST, block: list[ast.stmt] | None = None
+    ) -> Any:
+        """``value``, saved at position ``start`` of the block where what follows there changes it."""
+        block = self.state.block if block is None else block
+        if len(block) == start:
+            return value
+
+        def as_before(node: ast.expr) -> ast.expr:
+            if not conflicts(node, block[start:]):
+                return node
+            name = self.state.fresh("value")
+            block.insert(start, self.assignment(name, node, origin))
+            saved.append(name)
+            return self.name(name, origin)
+
+        saved: list[str] = []
+        result = with_nodes(value, as_before)
+        return result if saved else value
+
+    def kept_read(self, value: Any, start: int, origin: ast.AST) -> Any:
+        """The same where a tile is handed over to be read: it is loaded before what changes it."""
+        if len(self.state.block) == start:
+            return value
+        if isinstance(value, Group):
+            items = [self.kept_read(item, start, origin) for item in value.items]
+            is_kept = any(a is not b for a, b in zip(items, value.items, strict=True))
+            return value.with_items(items) if is_kept else value
+        if not isinstance(value, Tile) or not value.is_complete:
+            return self.kept(value, start, origin)
+        loaded = Runtime(self.expression(value, origin))
+        kept = self.kept(loaded, start, origin)
+        return value if kept is loaded else kept
+
+    def operand(self, node: ast.expr) -> Runtime:
+        """An expression's value as a node."""
+        return Runtime(self.expression(self.evaluate(node), node))
+
+    def computed_once(self, value: Value, node: ast.AST, wish: str) -> Value:
+        """A value that is used several times, in a variable where it takes computing."""
+        if isinstance(value, Tile) and value.is_complete:
+            value = Runtime(self.expression(value, node))
+        if isinstance(value, Group):
+            return value.with_items(self.computed_once(item, node, wish) for item in value.items)
+        if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
+            return Runtime(self.saved(value.node, node, wish))
+        return value
+
+    def unnamed(self, value: Value) -> Value:
+        """The atomic operation itself whose result a value is, where it was the last statement."""
+        last = self.state.block[-1] if self.state.block else None
+        if last is None or last is not self.state.atomic or not isinstance(value, Runtime):
+            return value
+        assert isinstance(last, ast.Assign)
+        if names_read(value.node) != names_assigned([last]) or not isinstance(value.node, ast.Name):
+            return value
+        self.state.names.discard(value.node.id)
+        self.state.block.pop()
+        return Runtime(last.value)
+
+
+def _has(value: Any, question: Callable[[ast.AST], bool]) -> bool:
+    return isinstance(value, Runtime) and question(value.node)

@@ -1,0 +1,159 @@
+"""What is read is what it was when Python read it, whatever is evaluated after it and beside it.
+
+A case is an application of ``x``, which is 1, 2 and 3 in one tile, a number ``n`` and ``y``, and what comes out of
+it for each number. Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on devices.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+from ninetoothed import Tensor
+
+CASES = {}
+
+
+def case(expected):
+    """Registers an application and what it gives: a function of the elements and the number."""
+
+    def register(application):
+        CASES[application.__name__] = application, expected
+        return application
+
+    return register
+
+
+# Several targets.
+
+
+@case(lambda x, n: x * 10201)
+def chained_targets(x, n, y):
+    b, c = x, x * 10
+    b, c = d, e = c, b
+    y = b * 1000 + c * 100 + d * 10 + e
+
+
+@case(lambda x, n: x * (n + 1) * 11)
+def a_target_before_one_that_it_changes(x, n, y):
+    a = n * 1
+    a = b = [a + 1, a][0]
+    y = x * (a * 10 + b)
+
+
+@case(lambda x, n: x * 0 + n + 1)
+def an_augmented_name_that_its_value_assigns(x, n, y):
+    a, b = n * 1, 1
+    b += [a, (b := 5)][0]
+    y = x * 0 + b
+
+
+# Arguments and items.
+
+
+def both(p, q):
+    return p * 10 + q
+
+
+@case(lambda x, n: x * 0 + 17)
+def an_argument_that_a_later_one_assigns(x, n, y):
+    a = 1
+    y = x * 0 + both(a, (a := 7))
+
+
+def counted(rounds, q):
+    s = 0
+    for _ in rounds:
+        s += 1
+    return s * 10 + q
+
+
+@case(lambda x, n: x * 0 + n * 10 + n + 2)
+def a_range_of_what_a_later_argument_assigns(x, n, y):
+    a = n * 1
+    y = x * 0 + counted(range(a), (a := a + 2))
+
+
+@case(lambda x, n: x * 0 + n * 100 + 24)
+def items_that_a_later_item_assigns(x, n, y):
+    a = n * 1
+    t = (a, 2, (a := 4))
+    u = t[0:2] + (a,)
+    y = x * 0 + u[0] * 100 + u[1] * 10 + u[2]
+
+
+# Ways.
+
+
+@case(lambda x, n: x * 0 + (n * 10 + 5 if n > 0 else 0))
+def a_choice_of_what_its_way_assigns(x, n, y):
+    a = n * 1
+    b = [a, (a := 5)][0] if n > 0 else 0
+    y = x * 0 + b * 10 + a
+
+
+def before_five(a, n):
+    if n > 0:
+        return [a, (a := 5)][0]
+    return a
+
+
+@case(lambda x, n: x * 0 + n * 11)
+def what_is_returned_before_it_changes(x, n, y):
+    a = n * 1
+    y = x * 0 + before_five(a, n) * 10 + a
+
+
+@case(lambda x, n: x * 0 + (n * 100 + 5 if n > 0 else 0))
+def what_stands_behind_and_assigns(x, n, y):
+    a = n * 1
+    c = n > 0 and [a, (a := 5)][0]
+    y = x * 0 + c * 100 + a
+
+
+@case(lambda x, n: x * 0 + (108 if n > 0 else 5))
+def what_stands_before_and_is_assigned_behind(x, n, y):
+    a = n * 1
+    c = [a, (a := 5)][0] > 0 and (a := 8) > 2
+    y = x * 0 + c * 100 + a
+
+
+# Loops.
+
+
+@case(lambda x, n: x * 0 + sum(range(6, 6 + n)) * 100 + 5 + n)
+def a_range_of_what_the_loop_changes(x, n, y):
+    a = n * 1
+    s = x * 0
+    for _ in range([a, (a := 5)][0]):
+        a = a + 1
+        s += a
+    y = s * 100 + a
+
+
+def decremented(a):
+    a = a - 1
+
+
+@case(lambda x, n: x * 0 + max(n - 1, 0) * 100 + min(n - 1, 0))
+def a_condition_that_a_helper_changes(x, n, y):
+    a = n * 1
+    s = x * 0
+    while decremented(a) or a > 0:
+        s += 1
+    y = s * 100 + a
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_it_means_what_python_says(name, n):
+    application, expected = CASES[name]
+    kernel = ninetoothed.make(
+        lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.arange(1.0, 4), torch.full((3,), float("nan"))
+    kernel(x, n, y)
+    torch.testing.assert_close(y, expected(x, n).to(y), rtol=1e-5, atol=1e-5)
