@@ -45,6 +45,7 @@ class State:
         atomic: the statement that names what the last atomic operation gave.
         joining: what makes the second operand of an ``and`` or ``or`` where the first one does not decide.
         copies: how many calls of helpers and rounds of loops were put in one by one so far.
+        given: see `OperatorFrame.given_by`, by the condition, with how it came out.
         decisions: what constexpr symbols decide.
         parameters: the application's, by name.
         rebound: see `Program`.
@@ -61,6 +62,9 @@ class State:
     effects: int = 0
     atomic: ast.stmt | None = None
     joining: list[ast.If] = field(default_factory=list)
+    given: dict[ast.expr, tuple[bool, dict[values.Cell, values.Value]]] = field(
+        default_factory=dict
+    )
     copies: int = 0
     decisions: Decisions = field(default_factory=Decisions)
     parameters: dict[str, Any] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from ninetoothed.parsing.expressions import ExpressionFrame
@@ -112,11 +113,18 @@ class OperatorFrame(ExpressionFrame):
     def _evaluate_BoolOp(self, node: ast.BoolOp) -> Value:
         wanted = isinstance(node.op, ast.And)
         parts: list[ast.expr] = []
+        given: dict[Cell, Value] = {}
         for position, operand in enumerate(node.values):
             before = self.state.cells()
             with self.state.captured() as statements:
                 value = self._loaded(operand)
+            named: dict[Cell, Value] = {}
             if parts:
+                named = {
+                    cell: cell.value
+                    for cell, old in before.items()
+                    if old is None and cell.value is not None
+                }
                 start, inner = len(self.state.block), len(statements)
                 self.may_have_changed(before, statements, node)
                 parts = [self.kept(Runtime(part), start, node).node for part in parts]
@@ -128,24 +136,42 @@ class OperatorFrame(ExpressionFrame):
             if not parts and (is_last or truth is (not wanted)):
                 self.state.block.extend(statements)
                 return value
+            if not statements or self._are_values(statements, named):
+                given |= named
+                hold(named)
             if truth is wanted and not is_last and not statements:
                 continue
             expression = self.expression(value, operand)
-            if parts and statements and not self._are_values(statements):
+            if parts and statements and not self._are_values(statements, named):
                 parts = [self._short_circuit(node, parts, statements, expression)]
             else:
                 self.state.block.extend(statements)
                 parts.append(expression)
             if truth is (not wanted):
                 break
+        hold(dict.fromkeys(given))
+        self.state.given[node] = wanted, given
         return Runtime(self._all_of(node.op, parts, node))
 
-    def _are_values(self, statements: list[ast.stmt]) -> bool:
-        """Whether all that they do is to name values, which tiles need in any case."""
+    def given_by(self, test: ast.expr) -> dict[bool, dict[Cell, Value]]:
+        """By how a condition came out, the variables that only what stands behind ``and`` or ``or`` gave a value.
+
+        These statements were run in any case, for what they name is new; and Python has run them where the
+        first operand did not decide.
+        """
+        wanted, given = self.state.given.pop(test, (True, {}))
+        return {wanted: given, not wanted: {}}
+
+    def _are_values(self, statements: list[ast.stmt], named: Collection[Cell]) -> bool:
+        """Whether all that they do is to name values, which tiles need in any case.
+
+        Args:
+            named: variables that had no value before.
+        """
         variables = {
             name
-            for frame in self.state.frames
-            for cell in frame.cells.values()
+            for cell in self.state.cells()
+            if cell not in named
             for name in (cell.name, *cell.item_names.values())
         }
         return all(
@@ -182,12 +208,14 @@ class OperatorFrame(ExpressionFrame):
         truth = self.truth(condition)
         if truth is not None:
             return self.evaluate(node.body if truth else node.orelse)
-        test = self.expression(condition, node.test)
+        test, given = self.expression(condition, node.test), self.given_by(node.test)
         before, constant = self.state.cells(), self.is_constant(test)
         with self.state.captured() as body:
+            hold(given[True])
             one = self._loaded(node.body)
         ends = self.back(before)
         with self.state.captured() as orelse:
+            hold(given[False])
             other = self._loaded(node.orelse)
         one, other = self.meet(before, ends, body, orelse, node, constant, (one, other))
         if not body and not orelse:
@@ -321,6 +349,12 @@ class OperatorFrame(ExpressionFrame):
             return Known(isinstance(op, ast.NotIn))
         found = Runtime(self._all_of(ast.Or(), results, node))
         return found if isinstance(op, ast.In) else self._negated(found, node)
+
+
+def hold(values: Mapping[Cell, Value | None]) -> None:
+    """Have variables hold values."""
+    for cell, value in values.items():
+        cell.value = value
 
 
 def _is_value(node: ast.expr) -> bool:

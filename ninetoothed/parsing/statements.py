@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
+from ninetoothed.parsing.operators import hold
 from ninetoothed.parsing.source import of_one_function, returns_of
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import operation_of, reads_memory
@@ -70,6 +71,7 @@ class StatementFrame(AssignmentFrame):
             condition = self._loaded(statement.test)
             truth = self.truth(condition)
             if truth is not None:
+                hold(self.given_by(statement.test)[truth])
                 pending += reversed(statement.body if truth else statement.orelse)
             elif any(returns_of(statement)):
                 rest = list(reversed(pending))
@@ -132,13 +134,15 @@ class StatementFrame(AssignmentFrame):
         With ``rest``, the statements after it become part of both ways, since one of them returns;
         the result is what is returned.
         """
-        test = self.expression(condition, node.test)
+        test, named = self.expression(condition, node.test), self.given_by(node.test)
         before = self.state.cells()
         after = rest or []
         with self.state.captured() as body:
+            hold(named[True])
             one = self.run([*node.body, *after])
         ends = self.back(before)
         with self.state.captured() as orelse:
+            hold(named[False])
             other = self.run([*node.orelse, *after])
         constant = self.is_constant(test)
         # After a return this function's own variables are of no use, but to a function that it gives.
@@ -260,6 +264,7 @@ class StatementFrame(AssignmentFrame):
             before.clear()
             with self.state.captured() as statements:
                 first[:] = [self._loaded(node.test)]
+                hold(self.given_by(node.test)[True])
             before.extend(statements)
 
         saved: list[str] = []
@@ -271,6 +276,7 @@ class StatementFrame(AssignmentFrame):
                 if not saved:
                     saved.append(self.state.fresh("condition"))
                 again = self.expression(self._loaded(node.test), node.test)
+                self.given_by(node.test)
                 self.state.block.append(self.assignment(saved[0], again, node.test))
 
         start, held = len(self.state.block), self.state.cells()

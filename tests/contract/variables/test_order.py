@@ -11,6 +11,7 @@ import torch
 
 import ninetoothed
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 
 CASES = {}
 
@@ -145,6 +146,57 @@ def a_condition_that_a_helper_changes(x, n, y):
     y = s * 100 + a
 
 
+# What stands behind names something.
+
+
+@case(lambda x, n: x * (2 * n if n > 1 else 1))
+def a_name_given_behind_and(x, n, y):
+    y = x
+    if n > 0 and (v := n * 2) > 2:
+        y = x * v
+
+
+@case(lambda x, n: x * (2 * n if n > 1 else 3))
+def a_name_given_behind_and_is_read_behind_it(x, n, y):
+    if n > 0 and (v := n * 2) > 2 and v < 100:
+        y = x * v
+    else:
+        y = x * 3
+
+
+@case(lambda x, n: x * (2 * n if n > 1 else 1))
+def a_name_given_behind_or(x, n, y):
+    if n <= 0 or (v := n * 2) <= 2:
+        y = x
+    else:
+        y = x * v
+
+
+@case(lambda x, n: x * (2 * n if n > 1 else 1))
+def a_name_given_in_a_choice(x, n, y):
+    y = x * (v if n > 0 and (v := n * 2) > 2 else 1)
+
+
+@case(lambda x, n: x * (4 if n > 1 else 1))
+def a_name_given_in_the_condition_of_a_loop(x, n, y):
+    a = n * 1
+    y = x
+    while a > 0 and (v := a * 2) > 2:
+        y = x * v
+        a -= 1
+
+
+def doubled_or_one(n):
+    if n > 0 and (v := n * 2) > 2:
+        return v
+    return 1
+
+
+@case(lambda x, n: x * (2 * n if n > 1 else 1))
+def a_name_given_before_a_return(x, n, y):
+    y = x * doubled_or_one(n)
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_it_means_what_python_says(name, n):
@@ -157,3 +209,28 @@ def test_it_means_what_python_says(name, n):
     x, y = torch.arange(1.0, 4), torch.full((3,), float("nan"))
     kernel(x, n, y)
     torch.testing.assert_close(y, expected(x, n).to(y), rtol=1e-5, atol=1e-5)
+
+
+def read_after_it_was_given_behind_and(x, n, y):
+    y = x
+    if n > 0 and (v := n * 2) > 2:
+        y = x
+    y = y * v
+
+
+def read_where_it_was_not_given(x, n, y):
+    y = x
+    if n > 0 or (v := n * 2) > 2:
+        y = x * v
+
+
+@pytest.mark.parametrize(
+    "application", [read_after_it_was_given_behind_and, read_where_it_was_not_given]
+)
+def test_a_name_given_behind_and_or_or_is_there_where_python_ran_it(application):
+    with pytest.raises(ApplicationError, match="read before it is assigned"):
+        ninetoothed.make(
+            lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+            application,
+            (Tensor(1), Tensor(0), Tensor(1)),
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.backends.numpy.execution import trees
@@ -197,12 +197,11 @@ class ExpressionRewriter(ast.NodeTransformer):
             return self.generic_visit(node)
         # As on a device, an operand that does more than give a value is evaluated only where Python
         # would evaluate it; another one may be a tile, whose elements count whatever a number is.
-        hooks = [
-            "__decides__"
-            if self.does_more(value)
-            else ("__settles__" if self.is_harmless(value) else "__stops__")
-            for value in node.values
-        ]
+        hooks: list[str] = []
+        for place, value in enumerate(node.values):
+            is_there = self.is_harmless(value) and not _reads_named(value, node.values[1:place])
+            settles = "__settles__" if is_there else "__stops__"
+            hooks.append("__decides__" if self.does_more(value) else settles)
         values = [self.visit(value) for value in node.values]
         return trees.placed_at(self._joined(values, isinstance(node.op, ast.And), hooks), node)
 
@@ -211,7 +210,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         return self._choice(node, "__choose__", self.visit)
 
     def _choice(self, node: ast.IfExp, hook: str, way: Callable[[ast.expr], ast.expr]) -> ast.expr:
-        is_value = all(map(self.is_harmless, (node.body, node.orelse)))
+        is_value = all(
+            self.is_harmless(each) and not _reads_named(each, [node.test])
+            for each in (node.body, node.orelse)
+        )
         node.test = self.visit(node.test)
         node.body, node.orelse = way(node.body), way(node.orelse)
         if self.nested or not is_value:
@@ -294,6 +296,17 @@ class ExpressionRewriter(ast.NodeTransformer):
         """A name that the function does not have."""
         self._count += 1
         return f"__{role}_{self._count}__"
+
+
+def _reads_named(node: ast.AST, earlier: Sequence[ast.expr]) -> bool:
+    """Whether an expression reads what one before it names, which may not have been evaluated."""
+    named = {
+        part.target.id
+        for each in earlier
+        for part in ast.walk(each)
+        if isinstance(part, ast.NamedExpr)
+    }
+    return any(isinstance(part, ast.Name) and part.id in named for part in ast.walk(node))
 
 
 def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
