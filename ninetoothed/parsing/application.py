@@ -15,7 +15,8 @@ from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import is_inlined, unbound, value_of
-from ninetoothed.parsing.statements import StatementFrame, assigned_names
+from ninetoothed.parsing.source import assigned_names
+from ninetoothed.parsing.statements import StatementFrame
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Load, at

@@ -9,6 +9,7 @@ from typing import Any
 from ninetoothed.parsing.calls import CallFrame
 from ninetoothed.parsing.elements import is_reshaped_only
 from ninetoothed.parsing.objects import language_member
+from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.values import (
     Cell,
     Elements,
@@ -307,6 +308,10 @@ class AssignmentFrame(CallFrame):
         first = self._loaded(node.generators[0].iter)
         targets = [generator.target for generator in node.generators]
         names = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        for name in assigned_names([node]):
+            if name in self.cells and name not in names:
+                # `:=` assigns it for each element.
+                self.cells[name].is_stable = False
         outer = {name: self.cells.get(name) for name in names}
         around = self.own
         self.own = {**around, **{name: Cell(self.state.fresh(name)) for name in sorted(names)}}

@@ -276,6 +276,12 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(op, ast.In | ast.NotIn):
             return self._contained(left, op, right, node)
         if isinstance(op, ast.Is | ast.IsNot):
+            if isinstance(left, Group) and isinstance(right, Group):
+                raise self.error(
+                    node,
+                    "Whether two tuples, lists or dictionaries are one object is not told apart here: "
+                    "compare them with `==`.",
+                )
             known = self._identical(left, right)
             if known is not None:
                 return Known(known is isinstance(op, ast.Is))

@@ -387,6 +387,18 @@ def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
                 pending.append(value)
 
 
+def assigned_names(nodes: Iterable[ast.AST]) -> dict[str, int]:
+    """The names that statements of one function assign, in order, and how many places do."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        for child in of_one_function(node):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                found[child.id] = found.get(child.id, 0) + 1
+            elif isinstance(child, ast.FunctionDef):
+                found[child.name] = found.get(child.name, 0) + 1
+    return found
+
+
 def _is_filled(cell: Any) -> bool:
     try:
         return cell.cell_contents is not cell

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
 from ninetoothed.parsing.operators import hold
-from ninetoothed.parsing.source import of_one_function, returns_of
+from ninetoothed.parsing.source import assigned_names, returns_of
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import operation_of, reads_memory
 from ninetoothed.program.nodes import LanguageRef, walk
@@ -396,18 +396,6 @@ def _restore(names: set[str], earlier: set[str]) -> None:
     """Make a set what it was; others hold it too."""
     names.clear()
     names |= earlier
-
-
-def assigned_names(nodes: Iterable[ast.AST]) -> dict[str, int]:
-    """The names that statements of one function assign, in order, and how many places do."""
-    found: dict[str, int] = {}
-    for node in nodes:
-        for child in of_one_function(node):
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-                found[child.id] = found.get(child.id, 0) + 1
-            elif isinstance(child, ast.FunctionDef):
-                found[child.name] = found.get(child.name, 0) + 1
-    return found
 
 
 def _is_zero(step: tuple[Value, ...]) -> bool:

@@ -146,6 +146,25 @@ def a_condition_that_a_helper_changes(x, n, y):
     y = s * 100 + a
 
 
+# Comprehensions.
+
+
+@case(lambda x, n: x * 0 + 4 * n + 2)
+def what_is_gone_through_is_asked_for_outside(x, n, y):
+    k = n * 1
+    t = [k * 2 for k in (k, k + 1)]
+    y = x * 0 + t[0] + t[1]
+
+
+@case(lambda x, n: x * 0 + 2 * n)
+def a_range_of_what_each_element_names_anew(x, n, y):
+    t = [(v := n * k, range(v)) for k in (2, 3)]
+    s = 0
+    for _ in t[0][1]:
+        s += 1
+    y = x * 0 + s
+
+
 # What stands behind names something.
 
 
@@ -218,6 +237,11 @@ def read_after_it_was_given_behind_and(x, n, y):
     y = y * v
 
 
+def a_tuple_that_is_another(x, n, y):
+    t = (1, n)
+    y = x * (t is t)
+
+
 def read_where_it_was_not_given(x, n, y):
     y = x
     if n > 0 or (v := n * 2) > 2:
@@ -225,12 +249,18 @@ def read_where_it_was_not_given(x, n, y):
 
 
 @pytest.mark.parametrize(
-    "application", [read_after_it_was_given_behind_and, read_where_it_was_not_given]
+    ("application", "message"),
+    [
+        (read_after_it_was_given_behind_and, "read before it is assigned"),
+        (read_where_it_was_not_given, "read before it is assigned"),
+        (a_tuple_that_is_another, "compare them with `==`"),
+    ],
 )
-def test_a_name_given_behind_and_or_or_is_there_where_python_ran_it(application):
-    with pytest.raises(ApplicationError, match="read before it is assigned"):
+def test_what_is_not_known_is_refused(application, message):
+    with pytest.raises(ApplicationError, match=message) as raised:
         ninetoothed.make(
             lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
             application,
             (Tensor(1), Tensor(0), Tensor(1)),
         )
+    assert __file__ in str(raised.value)
