@@ -246,7 +246,23 @@ class OperatorFrame(ExpressionFrame):
         # `is` asks what a tile is, not what it holds.
         asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         operands = [node.left, *node.comparators]
-        values = self.in_order(operands, self.evaluate if asks else self._loaded)
+        evaluate = self.evaluate if asks else self._loaded
+
+        def compared(operand: ast.expr) -> Value:
+            if operand in operands[:2]:
+                return evaluate(operand)
+            before, start = self.state.cells(), len(self.state.block)
+            value = evaluate(operand)
+            is_changed = any(cell.value is not old for cell, old in before.items())
+            if is_changed or not self._are_values(self.state.block[start:], ()):
+                raise self.error(
+                    operand,
+                    "This changes a variable or a tensor, and Python comes to it only where the comparison "
+                    "before it holds: write two comparisons with `and`.",
+                )
+            return value
+
+        values = self.in_order(operands, compared)
         if len(node.ops) == 1:
             return self._compare(values[0], node.ops[0], values[1], node)
         results: list[Value] = []

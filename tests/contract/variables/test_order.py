@@ -237,6 +237,11 @@ def read_after_it_was_given_behind_and(x, n, y):
     y = y * v
 
 
+def compared_where_python_may_not_come_to(x, n, y):
+    a = n * 1
+    y = x * (0 < n < (a := 5)) + a
+
+
 def a_tuple_that_is_another(x, n, y):
     t = (1, n)
     y = x * (t is t)
@@ -253,6 +258,7 @@ def read_where_it_was_not_given(x, n, y):
     [
         (read_after_it_was_given_behind_and, "read before it is assigned"),
         (read_where_it_was_not_given, "read before it is assigned"),
+        (compared_where_python_may_not_come_to, "write two comparisons with `and`"),
         (a_tuple_that_is_another, "compare them with `==`"),
     ],
 )
