@@ -29,6 +29,7 @@ from ninetoothed.parsing.values import (
     Value,
     to_python,
 )
+from ninetoothed.program.expression_types import COMPUTED
 from ninetoothed.program.nodes import SymbolValue
 
 _ADVICE = {
@@ -298,13 +299,7 @@ class ExpressionFrame(ElementFrame):
         values = self.items(node.slice.elts) if is_tuple else [self.evaluate(node.slice)]  # type: ignore[attr-defined]
         value = self.kept(value, start, node)
         if any(map(_has_bounds, values)) and not is_shape(value.node):
-            raise self.error(
-                node,
-                f"`{ast.unparse(node.value)}` is a value that the running kernel has computed: its "
-                "elements are held by several threads, and are not picked by position. Slice the "
-                "parameter that it is computed from (`x[1:]`), or select with `ntl.gather`, `ntl.split` "
-                "or `ntl.where`.",
-            )
+            raise self.error(node, f"`{ast.unparse(node.value)}` {COMPUTED}")
         if not values:
             # `x[()]` is `x`.
             return value

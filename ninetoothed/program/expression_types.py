@@ -54,6 +54,14 @@ _SIGNS: dict[type[ast.operator], str] = {
 }
 
 
+#: Why no element of a value is picked by its position, and what to do.
+COMPUTED = (
+    "is a value that the running kernel has computed: its elements are held by several threads, and are not "
+    "picked by position. Slice the parameter that it is computed from (`x[1:]`), or select with "
+    "`ntl.gather`, `ntl.split` or `ntl.where`."
+)
+
+
 class Expressions:
     """Knows what variables are at a place of a Program; the types of expressions are left on the nodes.
 
@@ -268,6 +276,8 @@ class Expressions:
             own or (isinstance(part, ast.Constant) and part.value is None)
             for own, part in zip(entries, parts)
         ):
+            if value.shape is not None:
+                self.refuse(node, f"What is indexed here {COMPUTED}")
             return UNKNOWN
         shape = value.shape
         try:

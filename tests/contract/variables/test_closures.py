@@ -223,3 +223,14 @@ def test_a_default_of_a_combination_is_known_when_it_is_compiled():
 
     with pytest.raises(ApplicationError, match="'k' is a value of the running kernel"):
         _run(application, 1)
+
+
+def test_no_element_of_a_variable_is_picked_by_its_position():
+    def application(x, n, y):
+        value = x
+        y = value[0] + x
+
+    with pytest.raises(
+        ApplicationError, match=r"its elements .* not picked by position.*`x\[1:\]`"
+    ):
+        _run(application, 1)
