@@ -59,3 +59,8 @@ class Call:
     frontend: Any = None
     scales: frozenset[str] = frozenset()
     is_general: bool = False
+
+    def of_dtype(self, dtype: DType) -> frozenset[str]:
+        """The tensors and scalars whose elements have a type."""
+        given = {**self.scalars, **{name: each.dtype for name, each in self.arguments.items()}}
+        return frozenset(name for name, own in given.items() if own is dtype)

@@ -1,7 +1,8 @@
 """Passes: each makes a better Program of one, and never changes the one it is given.
 
 One pass a file; each has ``run(program) -> program``. They run in the order of ``PASSES``. `padding` has the
-parts of ``mask_padding``, `in_place` is asked by ``order_memory``; `rewriting` is for all.
+parts of ``mask_padding``, `in_place` is asked by ``order_memory``; `rewriting` is for all. What a backend runs
+`float64_numbers` for shows with a call's tensors.
 """
 
 from __future__ import annotations

@@ -84,6 +84,7 @@ class Expressions:
             **(given or {}),
         }
         self.is_checked = is_checked
+        self.is_wide = dtypes.float64 in self.dtypes.values()
         self.known: dict[str, ValueType] = {}
         self.constants: set[str] = set()
         for parameter in parameters.values():

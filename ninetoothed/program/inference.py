@@ -97,7 +97,7 @@ class Inference(Expressions):
             )
 
     def _assign(self, node: ast.Assign) -> None:
-        self.assign(node.targets[0], held(self.of(node.value)))
+        self.assign(node.targets[0], held(self.of(node.value), self.is_wide))
 
     def _define(self, node: ast.AnnAssign) -> None:
         assert isinstance(node.target, ast.Name) and node.value is not None
@@ -108,7 +108,8 @@ class Inference(Expressions):
     def _augment(self, node: ast.AugAssign) -> None:
         assert isinstance(node.target, ast.Name)
         old = node.__dict__["type"] = self.known.get(node.target.id, UNKNOWN)
-        self.assign(node.target, held(self.operated(old, node.op, self.of(node.value), node)))
+        made = self.operated(old, node.op, self.of(node.value), node)
+        self.assign(node.target, held(made, self.is_wide))
 
     def _store(self, node: Store) -> None:
         value = self.of(node.value)

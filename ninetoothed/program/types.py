@@ -107,13 +107,18 @@ def type_of(node: ast.AST) -> ValueType:
     return UNKNOWN if found is None else found
 
 
-def held(value: ValueType) -> ValueType:
-    """What a variable of the running kernel holds of a value: a number has a type there."""
+def held(value: ValueType, is_wide: bool = False) -> ValueType:
+    """What a variable of the running kernel holds of a value: a number has a type there.
+
+    Args:
+        is_wide: whether a float is float64, as beside such elements.
+    """
     if value.number is None:
         return value
     if isinstance(value.number, Symbol):
         return replace(value, number=None)
-    return replace(value, number=None, dtype=scalar_dtype(value.number))
+    own = dtypes.float64 if is_wide and value.kind == "float" else scalar_dtype(value.number)
+    return replace(value, number=None, dtype=own)
 
 
 # Sizes.

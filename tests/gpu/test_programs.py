@@ -8,6 +8,7 @@ pytest.importorskip("torch", reason="needs PyTorch")
 
 from tests.contract import test_made_sizes, test_padding, test_programs  # noqa: E402
 from tests.contract.application import test_numbers  # noqa: E402
+from tests.contract.numbers import test_literals  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
@@ -21,6 +22,7 @@ _CHOSEN = {
         "test_unsigned_elements_are_not_divided_by_a_size",
         "test_unsigned_elements_are_divided_by_a_size_that_was_cast",
     ),
+    test_literals: tuple(name for name in vars(test_literals) if name.startswith("test_")),
     test_padding: (
         "test_arange_exists_within_the_size_that_is_asked_for",
         "test_rows_are_found_by_as_many_positions_as_a_tile_has",

@@ -34,12 +34,14 @@ class Launch:
         application: the user's function.
         grid: the number of programs along each dimension.
         value_of: what a symbol stands for.
+        is_wide: whether there are elements of float64.
     """
 
     name: str
     application: Any
     grid: Shape
     value_of: Callable[[Symbol], Any]
+    is_wide: bool = False
     running: Running = field(default_factory=Running)
 
     def run(self, arguments: Sequence[Any]) -> None:
@@ -51,7 +53,7 @@ class Launch:
         names = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
         positional, by_keyword = handed[:count], dict(zip(names, handed[count:], strict=True))
         running, grid = self.running, (math.prod(self.grid), 1, 1)
-        launch = context.launch(grid, checking.is_on(), self.value_of)
+        launch = context.launch(grid, checking.is_on(), self.value_of, self.is_wide)
         try:
             with launch, np.errstate(all="ignore"):
                 for linear, program in enumerate(np.ndindex(self.grid if grid[0] else 0)):

@@ -72,7 +72,8 @@ class NumpyPlan:
             values: in the order of the parameters: a pointer for a tensor (for a jagged one that
                 of its values and that of its offsets), a number for a scalar.
         """
-        launch = Launch(self.kernel.name, self.kernel.frozen, self.grid, self._value_of)
+        is_wide = bool(self.call.of_dtype(dtypes.float64))
+        launch = Launch(self.kernel.name, self.kernel.frozen, self.grid, self._value_of, is_wide)
         recorder = checking.Recorder(launch) if checking.is_on() else None
         observers = [launch.observe] + ([recorder.observe] if recorder else [])
         rest = iter(values)

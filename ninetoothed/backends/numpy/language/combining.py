@@ -17,7 +17,7 @@ from ninetoothed.backends.numpy.language.identities import all_of, validity_afte
 from ninetoothed.backends.numpy.language.math import maximum, minimum, where
 from ninetoothed.backends.numpy.language.shape import broadcast, wrapped_axis
 from ninetoothed.backends.numpy.values import operators
-from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile
+from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile, as_tiles
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
@@ -188,7 +188,7 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: bool = Fal
 
 def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
     """``scalar_fn`` of each element; with ``pack`` it is given, and returns, so many at a time."""
-    tiles = [as_tile(argument) for argument in args]
+    tiles = as_tiles(*args)
     for index in range(1, len(tiles)):
         tiles[0], tiles[index] = broadcast(tiles[0], tiles[index])
     tiles = [broadcast(tile, tiles[0])[0] for tile in tiles]

@@ -18,7 +18,7 @@ import numpy as np
 from ninetoothed.backends.numpy.language import libdevice_bits as bits
 from ninetoothed.backends.numpy.language import libdevice_rounding
 from ninetoothed.backends.numpy.language.math import each, in_double
-from ninetoothed.backends.numpy.values.tile import Tile, as_tile, joined_validity
+from ninetoothed.backends.numpy.values.tile import Tile, as_tiles, joined_validity
 from ninetoothed.language import dtypes
 from ninetoothed.language.promotion import refuse
 
@@ -43,7 +43,7 @@ def _wrapped(name: str, types: str, function: Callable[..., Any]) -> Callable[..
     results = dict(pair.split(">") for pair in types.split())
 
     def call(*arguments: Any) -> Tile:
-        tiles = [as_tile(argument) for argument in arguments]
+        tiles = as_tiles(*arguments)
         letters = "".join(_LETTER_OF.get(tile.dtype, "?") for tile in tiles)
         if letters not in results:
             accepted = " or ".join(

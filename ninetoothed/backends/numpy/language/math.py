@@ -23,7 +23,14 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_remainder,
     unyielding,
 )
-from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile, joined_validity, number
+from ninetoothed.backends.numpy.values.tile import (
+    Tile,
+    Validity,
+    as_tile,
+    as_tiles,
+    joined_validity,
+    number,
+)
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import common_dtype, refuse
@@ -44,8 +51,9 @@ def checked(name: str, tile: Tile, allowed: tuple[DType, ...]) -> Tile:
     return tile
 
 
-def in_one_type(*tiles: Tile) -> tuple[list[Array], DType, Validity]:
-    """The elements of several tiles in their common type, that type, and the result's masks."""
+def in_one_type(*values: Any) -> tuple[list[Array], DType, Validity]:
+    """The elements of tiles and numbers in their common type, that type, and the result's masks."""
+    tiles = as_tiles(*values)
     dtype = tiles[0].dtype
     for tile in tiles[1:]:
         dtype = dtype if tile.dtype is dtype else common_dtype(dtype, tile.dtype)
@@ -71,7 +79,7 @@ def elementwise_of(name: str, function: Callable[..., Array]) -> Callable[..., T
     """A function of arrays of one type as one of tiles, whose result has that type."""
 
     def operate(*values: Any) -> Tile:
-        arrays, dtype, validity = in_one_type(*map(as_tile, values))
+        arrays, dtype, validity = in_one_type(*values)
         data = elementwise(function, f"ntl.{name}", *arrays)
         return Tile(np.asarray(data).astype(dtype.numpy, copy=False)[()], dtype, validity)
 
@@ -117,7 +125,7 @@ def abs(x: Any) -> Tile:
 
 def fdiv(x: Any, y: Any, ieee_rounding: bool = False) -> Tile:
     """The quotient of floats, in their own type."""
-    left, right = as_tile(x), as_tile(y)
+    left, right = as_tiles(x, y)
     if left.dtype.kind != "float" or right.dtype.kind != "float":
         raise refuse(f"ntl.fdiv needs floats, but got {left.dtype} and {right.dtype}.")
     (a, b), dtype, validity = in_one_type(left, right)
@@ -159,7 +167,7 @@ HIGH_HALF = {32: _high_half_32, 64: _high_half_64}
 
 def fma(x: Any, y: Any, z: Any) -> Tile:
     """``x * y + z``, rounded once for the types up to float32."""
-    (a, b, c), dtype, validity = in_one_type(as_tile(x), as_tile(y), as_tile(z))
+    (a, b, c), dtype, validity = in_one_type(x, y, z)
     is_narrow_float = dtype.kind == "float" and dtype is not dtypes.float64
     if is_narrow_float:
         a, b, c = a.astype(np.float64), b.astype(np.float64), c.astype(np.float64)
@@ -212,7 +220,7 @@ def minimum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> 
 
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """``x``, no less than ``min`` and no greater than ``max``; floats only."""
-    (a, low, high), dtype, validity = in_one_type(promoted(x), promoted(min), promoted(max))
+    (a, low, high), dtype, validity = in_one_type(*map(promoted, as_tiles(x, min, max)))
     if dtype.kind != "float":
         raise refuse(f"ntl.clamp takes floats, but the operands meet in {dtype}.")
     is_kept = _propagates(propagate_nan)

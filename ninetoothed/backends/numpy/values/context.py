@@ -22,6 +22,7 @@ class _State(threading.local):
     program: Triple = (0, 0, 0)
     is_checked: bool = False
     value_of: Callable[[Any], Any] | None = None
+    is_wide: bool = False
 
 
 _state = _State()
@@ -29,7 +30,10 @@ _state = _State()
 
 @contextmanager
 def launch(
-    grid: Triple, is_checked: bool = False, value_of: Callable[[Any], Any] | None = None
+    grid: Triple,
+    is_checked: bool = False,
+    value_of: Callable[[Any], Any] | None = None,
+    is_wide: bool = False,
 ) -> Iterator[None]:
     """A launch on this thread; within another, that goes on after it.
 
@@ -37,9 +41,12 @@ def launch(
         grid: the number of programs along each axis.
         is_checked: whether it runs in the debug mode.
         value_of: what a symbol stands for in it.
+        is_wide: whether it has elements of float64, beside which Python's floats are float64.
     """
     before = dict(vars(_state))
-    vars(_state).update(grid=grid, program=(0, 0, 0), is_checked=is_checked, value_of=value_of)
+    vars(_state).update(
+        grid=grid, program=(0, 0, 0), is_checked=is_checked, value_of=value_of, is_wide=is_wide
+    )
     try:
         yield
     finally:
@@ -60,6 +67,11 @@ def running_program() -> Triple | None:
 def is_checked() -> bool:
     """Whether what runs on this thread runs in the debug mode."""
     return _state.is_checked
+
+
+def is_wide() -> bool:
+    """Whether what runs on this thread has elements of float64."""
+    return _state.is_wide
 
 
 def value_of(symbol: Any) -> Any:

@@ -41,6 +41,8 @@ def unyielding(value: Any, tile: DType, division: bool) -> tuple[DType, Any]:
     """The same for a number that counts as a 0-d tile, as it does in comparisons."""
     own = scalar_dtype(value)
     dtype = common_dtype(tile, own, division)
+    if dtype is dtypes.float64:
+        return dtype, constant(value, dtype)
     return dtype, cast_array(constant(value, own), own, dtype)
 
 
@@ -51,7 +53,8 @@ def operands(
     left, right = typed(left), typed(right)
     if not isinstance(left, Tile):
         if not isinstance(right, Tile):
-            left = Tile.of(number(left))
+            right = number(right)
+            left = Tile.of(float(number(left)) if isinstance(right, float) else number(left))
         else:
             y, x, dtype, validity = _with_number(right, left, division, scalar)
             return x, y, dtype, validity

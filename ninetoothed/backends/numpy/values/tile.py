@@ -40,6 +40,7 @@ from ninetoothed.backends.numpy.values.casting import (
 )
 from ninetoothed.backends.numpy.values.members import add_members
 from ninetoothed.errors import CompilationError, caller_location, near
+from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import checked_dtype, refuse, scalar_dtype
 
@@ -115,7 +116,9 @@ class Tile:
     @staticmethod
     def of(value: bool | int | float, dtype: DType | None = None) -> Tile:
         """A 0-d tile of a Python number, by default of the type that the number has by itself."""
-        dtype = scalar_dtype(value) if dtype is None else dtype
+        if dtype is None:
+            is_double = isinstance(value, float) and context.is_wide()
+            dtype = dtypes.float64 if is_double else scalar_dtype(value)
         return Tile(constant(value, dtype), dtype)
 
     @property
@@ -263,6 +266,22 @@ def number(value: Any) -> Any:
 def as_tile(value: Any) -> Tile:
     """``value`` as a tile: a number becomes a 0-d one of its own type."""
     return value if isinstance(value, Tile) else Tile.of(number(value))
+
+
+def as_tiles(*values: Any) -> list[Tile]:
+    """Values that meet as tiles: a float beside float64 is one, beside others a float32."""
+    tiles = [value for value in values if isinstance(value, Tile)]
+    if not tiles or len(tiles) == len(values):
+        return [as_tile(value) for value in values]
+    is_double = any(tile.dtype is dtypes.float64 for tile in tiles)
+    return [
+        value if isinstance(value, Tile) else _beside(number(value), is_double) for value in values
+    ]
+
+
+def _beside(value: bool | int | float, is_double: bool) -> Tile:
+    is_wide = is_double and isinstance(value, float)
+    return Tile.of(value, dtypes.float64 if is_wide else scalar_dtype(value))
 
 
 def lasting(value: Any, before: Any, name: str) -> Any:

@@ -80,11 +80,10 @@ class Assumptions:
 
     def chain(self) -> list[Assumption]:
         """From nothing to everything that is worth a variant."""
-        float8 = frozenset(n for n, d in self._dtypes.items() if d.is_floating() and d.bits == 8)
         always, possible = self._conditions()
         plain = CallFacts(
-            holding=always, float8=float8, wide=True, is_long=True, beyond=frozenset(self._taken)
-        )
+            holding=always, wide=True, is_long=True, beyond=frozenset(self._taken)
+        ).with_floats(self._dtypes)
         valued = replace(plain, narrow_values=True, is_long=False)
         values = (
             [Assumption("valued", valued, added=self._values())] if has_values(self._kernel) else []

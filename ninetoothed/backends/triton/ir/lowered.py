@@ -15,7 +15,7 @@ from ninetoothed.backends.triton.specialization.size_classes import facts_for
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
-from ninetoothed.passes import python_operators
+from ninetoothed.passes import float64_numbers, python_operators
 from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol
@@ -113,11 +113,9 @@ class Lowered:
         check_tiles(kernel, environment)
         grid = kernel.verified_grid(environment)
         facts = facts_for(kernel, environment, grid, call.is_general)
-        types = {name: argument.dtype for name, argument in call.arguments.items()}
-        float8 = {name for name, dtype in types.items() if dtype.is_floating() and dtype.bits == 8}
-        given = {**call.scalars, **types}
-        booleans = {name for name, dtype in given.items() if dtype is dtypes.bool}
-        return cls(kernel, replace(facts, float8=frozenset(float8), booleans=frozenset(booleans)))
+        tensors = {name: argument.dtype for name, argument in call.arguments.items()}
+        facts = facts.with_floats(tensors, call.scalars)
+        return cls(kernel, replace(facts, booleans=call.of_dtype(dtypes.bool)))
 
     @threads.cached_property
     def program(self) -> Program:
@@ -125,6 +123,8 @@ class Lowered:
         program = self.kernel.optimized
         if self.facts.booleans:
             program = python_operators.run(program, self.facts.booleans)
+        if self.facts.doubles:
+            program = float64_numbers.run(program, self.facts.doubles, self.facts.is_mixed)
         for rewrite in self.rewrites:
             program = rewrite(program, self)
         return program

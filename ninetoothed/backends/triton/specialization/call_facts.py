@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from ninetoothed.backends.triton.specialization import (
     comparisons,
@@ -30,6 +31,8 @@ from ninetoothed.backends.triton.specialization.selections import (
 )
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import (
     Offsets,
@@ -61,6 +64,8 @@ class CallFacts:
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
+        doubles: the tensors and scalars of float64; what Python's floats are beside them is float64.
+        is_mixed: whether there are tensors of several types of floats.
         wide: whether some offset or index needs 64 bits.
         narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
             computed in 64.
@@ -81,6 +86,8 @@ class CallFacts:
     empty: frozenset[Symbol] = frozenset()
     float8: frozenset[str] = frozenset()
     booleans: frozenset[str] = frozenset()
+    doubles: frozenset[str] = frozenset()
+    is_mixed: bool = False
     wide: bool = False
     narrow_values: bool = False
     is_long: bool = False
@@ -90,6 +97,19 @@ class CallFacts:
     outsized: frozenset[Symbol] = frozenset()
     widths: frozenset[Symbol] = frozenset()
     quartered: frozenset[Symbol] = frozenset()
+
+    def with_floats(
+        self, tensors: Mapping[str, DType], scalars: Mapping[str, DType] = MappingProxyType({})
+    ) -> CallFacts:
+        """What the element types of floats say besides."""
+        floats = {name: dtype for name, dtype in tensors.items() if dtype.is_floating()}
+        wide = [name for name, own in {**scalars, **floats}.items() if own is dtypes.float64]
+        return replace(
+            self,
+            float8=frozenset(name for name, dtype in floats.items() if dtype.bits == 8),
+            doubles=frozenset(wide),
+            is_mixed=len(set(floats.values())) > 1,
+        )
 
 
 def facts_of(

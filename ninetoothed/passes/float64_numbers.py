@@ -1,0 +1,154 @@
+"""Python's floats are float64 where they meet float64, and by themselves in a call that has such elements.
+
+A compiler makes a float32 of a literal before it asks what it meets, but for operators. So a literal is
+written as ``ntl.full((), 0.3, ntl.float64)``: beside float64, stored as it, and where a variable of the running
+kernel or what an operation makes of numbers alone is to hold it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from typing import Any
+
+from ninetoothed.language import dtypes
+from ninetoothed.passes.rewriting import Draft, language
+from ninetoothed.program import nodes
+from ninetoothed.program.arguments import Given
+from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.effects import operation_of
+from ninetoothed.program.inference import infer
+from ninetoothed.program.program import Program
+from ninetoothed.program.types import ValueType, of_dtype, type_of
+
+
+def run(program: Program, doubles: Collection[str], has_others: bool) -> Program:
+    """The program with literals of float64.
+
+    Args:
+        doubles: the tensors and scalars that hold float64 in a call.
+        has_others: whether others hold floats of other types: then what is not known to be float64 is not.
+    """
+    draft = Draft(program)
+    given = dict.fromkeys(doubles, dtypes.float64)
+    constants = {p.name for p in program.parameters if p.kind == "constexpr"}
+    bodies = (draft.body, *(helper.body for helper in draft.helpers.values()))
+    # What variables are shows once what they are assigned has its type.
+    for _ in range(2):
+        infer(draft, given)
+        for body in bodies:
+            rewriter = _Rewriter(given, constants, not has_others)
+            body[:] = [rewriter.visit(statement) for statement in body]
+    return draft.finished(helpers=draft.helpers)
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Goes from the leaves up; what a compiler knows stays known to it."""
+
+    def __init__(self, doubles: Collection[str], constants: Collection[str], is_only: bool) -> None:
+        self.doubles = doubles
+        self.constants = set(constants)
+        self.is_only = is_only
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        constants = set(self.constants)
+        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
+        function = node.iter.func
+        if isinstance(function, nodes.LanguageRef) and function.name == "static_range":
+            self.constants.add(node.target.id)
+        self.generic_visit(node)
+        self.constants = constants
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if isinstance(node.target, ast.Name):
+            self.constants.add(node.target.id)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Tuple):
+            node.value.elts = [self.wide(item) for item in node.value.elts]
+        node.value = self.wide(node.value)
+        return node
+
+    def stored(self, node: Any) -> Any:
+        if not isinstance(node, nodes.Store | nodes.SourceStore):
+            return node
+        self.generic_visit(node)
+        name = node.tile.parameter if isinstance(node, nodes.Store) else node.parameter
+        if name in self.doubles:
+            node.value = self.wide(node.value)
+        return node
+
+    visit_Store = visit_SourceStore = visit_ElementStore = stored
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if not is_constant(node, self.constants):
+            node.body, node.orelse = self.met([node.body, node.orelse])
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if self.is_number(node):
+            return node
+        self.generic_visit(node)
+        node.left, *node.comparators = self.met([node.left, *node.comparators])
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        operation = operation_of(node)
+        self.generic_visit(node)
+        if operation is None:
+            return node
+        if operation.kind in ("atomic", "memory"):
+            first = Given(node).get(0)
+            if first is None or not self.points(first):
+                return node
+            node.args = list(map(self.wide, node.args))
+            for keyword in node.keywords:
+                keyword.value = self.wide(keyword.value)
+        elif operation.kind == "element-wise" or operation.shape == "mapped":
+            owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            made = self.met([*owner, *node.args, *(keyword.value for keyword in node.keywords)])
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = made.pop(0)
+            node.args = made[: len(node.args)]
+            for keyword, value in zip(node.keywords, made[len(node.args) :], strict=True):
+                keyword.value = value
+        return node
+
+    def points(self, node: ast.expr) -> bool:
+        """Whether this points to float64."""
+        names = {
+            each.parameter for each in nodes.walk(node) if isinstance(each, nodes.SourcePointer)
+        }
+        return not names.isdisjoint(self.doubles) if names else self.is_only
+
+    def met(self, values: list[ast.expr]) -> list[ast.expr]:
+        """Values that meet, or that are numbers alone."""
+        others = [type_of(value) for value in values if not self.is_number(value)]
+        others = [each for each in others if each.kind != "bool"]
+        if others and not any(map(self.is_double, others)):
+            return values
+        return list(map(self.wide, values))
+
+    def is_double(self, value: ValueType) -> bool:
+        is_unknown = value.dtype is None and value.kind not in ("int", "bool") and not value.items
+        return value.dtype is dtypes.float64 or (self.is_only and is_unknown)
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Whether a compiler takes this for a number, or what it is of, for none."""
+        return is_constant(node, self.constants)
+
+    def wide(self, node: ast.expr) -> ast.expr:
+        """A literal float as a float64; anything else as it is."""
+        if not self.is_number(node) or type_of(node).kind != "float":
+            return node
+        shape = nodes.at(ast.Tuple(elts=[], ctx=ast.Load()), node)
+        shape.__dict__["type"] = ValueType(items=())
+        made = language(
+            "full", [shape, node, nodes.at(nodes.DTypeRef(dtype=dtypes.float64), node)], node
+        )
+        made.__dict__["type"] = of_dtype(dtypes.float64, ())
+        return made

@@ -1,0 +1,182 @@
+"""LANGUAGE.md, "Numbers": a Python float meets float64 tensors as float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from ninetoothed.language import operations
+
+X = torch.tensor([-3.0, 0.1, 5.0, 0.7, 0.3, 2.0], dtype=torch.float64)
+N = X.numpy()
+CHOSEN = np.where(N > 0, 0.3, 0.7)
+
+
+def tiles(*tensors):
+    return tuple(tensor.tile((8,)) if tensor.ndim else tensor for tensor in tensors)
+
+
+def result(application, *arguments, out=None):
+    out = torch.zeros_like(X) if out is None else out
+    arguments = (*arguments, out)
+    dims = [a.ndim if isinstance(a, torch.Tensor) else 0 for a in arguments]
+    ninetoothed.make(tiles, application, tuple(map(Tensor, dims)))(*arguments)
+    return out.numpy()
+
+
+#: Of several values; those of the random numbers take integers.
+NAMES = sorted(
+    operations.names(
+        lambda row: row.is_elementwise and len(row.operands) > 1 and row.home != "random"
+    )
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_operation_takes_a_literal_as_it_takes_a_tile_of_it(name):
+    function = getattr(ntl, name)
+    count = len(operations.find(name).operands)
+    for place in range(count):
+
+        def with_literal(x, c, y):
+            y = function(*(0.3 if k == place else x for k in range(count)))  # noqa: F841, B023
+
+        def with_tile(x, c, y):
+            y = function(*(c if k == place else x for k in range(count)))  # noqa: F841, B023
+
+        tile = torch.full_like(X, 0.3)
+        try:
+            expected = result(with_tile, X, tile)
+        except Exception:  # Of whichever backend: it takes no floats.
+            continue
+        assert result(with_literal, X, tile).tolist() == expected.tolist()
+
+
+def test_libdevice_takes_a_literal():
+    def power(x, y):
+        y = ntl.libdevice.pow(x, 0.3)  # noqa: F841
+
+    expected = np.power(np.abs(N), 0.3)
+    assert result(power, X.abs()) == pytest.approx(expected, rel=1e-12)
+
+
+def stored(x, y):
+    y = 0.3  # noqa: F841
+
+
+def chosen(x, y):
+    y = ntl.where(x > 0, 0.3, 0.7)  # noqa: F841
+
+
+def chosen_beside_an_integer(x, y):
+    y = ntl.where(x > 0, 1, 0.7)  # noqa: F841
+
+
+def held(x, y):
+    number = ntl.where(x > 0, 0.3, 0.7)
+    y = ntl.maximum(number, 0.4) * x  # noqa: F841
+
+
+def negated(x, y):
+    y = 0.1 - -ntl.where(x > 0, 0.3, 0.7) * 0.1  # noqa: F841
+
+
+def compared(x, y):
+    y = (x == 0.1) + 2 * (x <= 0.3)  # noqa: F841
+
+
+def summed(x, y):
+    total = 0.1
+    for _ in range(3):
+        total = total + 0.1
+    y = total + ntl.sum(x) * 0  # noqa: F841
+
+
+def cast(x, y):
+    y = x + ntl.cast(0.3, ntl.float64)  # noqa: F841
+
+
+def smaller(x, y):
+    y = min(max(x, 0.3), 0.7)  # noqa: F841
+
+
+def sliced(x, y):
+    y = x
+    y[1:3] = 0.3
+
+
+def at_a_place(x, y):
+    y = x
+    y.source[0] = 0.3
+
+
+def added(x, y):
+    ntl.atomic_add(y, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (stored, np.full(6, 0.3)),
+        (chosen, CHOSEN),
+        (chosen_beside_an_integer, np.where(N > 0, 1, 0.7)),
+        (held, np.maximum(CHOSEN, 0.4) * N),
+        (negated, 0.1 + CHOSEN * 0.1),
+        (compared, (N == 0.1) + 2.0 * (N <= 0.3)),
+        (summed, np.full(6, 0.1 + 0.1 + 0.1 + 0.1)),
+        (cast, N + 0.3),
+        (smaller, np.clip(N, 0.3, 0.7)),
+        (sliced, np.where((np.arange(6) > 0) & (np.arange(6) < 3), 0.3, N)),
+        (at_a_place, np.where(np.arange(6) == 0, 0.3, N)),
+        (added, np.full(6, 0.3)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_literal_is_float64(application, expected):
+    assert result(application, X).tolist() == expected.tolist()
+
+
+def branch(x, n, y):
+    if n > 0:
+        number = 0.3
+    else:
+        number = 0.7
+    y = x * number  # noqa: F841
+
+
+def choice(x, n, y):
+    y = 0.3 if n > 0 else 0.7  # noqa: F841
+
+
+def multiplied_choice(x, n, y):
+    y = x * (0.3 if n > 0 else 0.7)  # noqa: F841
+
+
+def scalar(x, n, y):
+    y = ntl.where(x > 0, n, 0.7)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [(branch, N * 0.3), (choice, np.full(6, 0.3)), (multiplied_choice, N * 0.3), (scalar, CHOSEN)],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_literal_that_the_running_kernel_chooses_is_float64(application, expected):
+    assert result(application, X, 0.3).tolist() == expected.tolist()
+
+
+def test_beside_narrower_tiles_literals_stay_theirs():
+    def narrow(z, x, y):
+        least = z
+        for _ in range(2):
+            least = ntl.maximum(least, 0.3)
+        y = ntl.clamp(least, 0.1, 0.6) + 0 * x  # noqa: F841
+
+    z = X.float()
+    expected = np.clip(z.numpy(), np.float32(0.3), np.float32(0.6))
+    assert result(narrow, z, X).tolist() == expected.astype(np.float64).tolist()
+    assert result(narrow, z, z, out=torch.zeros_like(z)).tolist() == expected.tolist()
