@@ -12,11 +12,20 @@ from typing import Any
 
 from ninetoothed import language
 from ninetoothed.errors import ApplicationError
-from ninetoothed.language import dtypes
+from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import comes_from
-from ninetoothed.parsing.values import Group, Known, Range, Runtime, Symbolic, Value, to_python
+from ninetoothed.parsing.values import (
+    Group,
+    Known,
+    Named,
+    Range,
+    Runtime,
+    Symbolic,
+    Value,
+    to_python,
+)
 
 #: Functions that do something, so that computing them at compile time would be wrong.
 _IMPURE = frozenset(
@@ -134,7 +143,7 @@ def _group_of(items: Any) -> Group:
 def _extremum(name: str, of_numbers: Callable[..., Any]) -> Meaning:
     def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         if len(arguments) == 1 and isinstance(arguments[0], Group):
-            arguments = list(arguments[0].items)
+            arguments = frame.elements(arguments[0], node)
         known = [to_python(argument) for argument in arguments]
         if arguments and None not in known:
             return frame.computed(lambda: of_numbers(item.object for item in known if item), node)
@@ -190,18 +199,46 @@ def _getattr(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -
     name = arguments[1]
     if not (isinstance(name, Known) and isinstance(name.object, str)):
         raise frame.error(node, "`getattr` needs the attribute's name at compile time.")
+    if len(arguments) == 3 and not _has(frame, arguments[0], name.object, node):
+        return arguments[2]
+    return frame.attribute(arguments[0], name.object, node)
+
+
+def _hasattr(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    name = arguments[1] if len(arguments) == 2 else None
+    if not (isinstance(name, Known) and isinstance(name.object, str)):
+        return None
+    return Known(_has(frame, arguments[0], name.object, node))
+
+
+def _has(frame: LanguageCallFrame, value: Value, name: str, node: ast.Call) -> bool:
+    """Whether a value has an attribute."""
     try:
-        return frame.attribute(arguments[0], name.object, node)
+        found = frame.attribute(value, name, node)
     except ApplicationError:
-        if len(arguments) == 3:
-            return arguments[2]
-        raise
+        return False
+    if not (isinstance(found, Runtime) and isinstance(found.node, ast.Attribute)):
+        return True
+    owner = found.node.value
+    if isinstance(owner, ast.Attribute):
+        raise frame.error(
+            node,
+            "Whether this has an attribute only a compiler knows: what a parameter, a tile or an object of "
+            "Python has is known here.",
+        )
+    operation = operations.find(name)
+    is_member = operation is not None and operation.member_of == "tile"
+    return is_member or name in _OF_TILES
+
+
+#: What tiles have besides the operations of the language.
+_OF_TILES = frozenset({"T", "dtype", "ndim", "numel", "shape", "type"})
 
 
 def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
-        kinds = arguments[1].object
-        return frame.computed(lambda: isinstance((), kinds), node)
+        kinds, group = arguments[1].object, {} if isinstance(arguments[0], Named) else ()
+        return frame.computed(lambda: isinstance(group, kinds), node)
     return None
 
 
@@ -223,5 +260,6 @@ _SPECIAL: dict[Any, Meaning] = {
     math.prod: _folded(ast.Mult(), 1),
     print: _print,
     getattr: _getattr,
+    hasattr: _hasattr,
     isinstance: _isinstance,
 }

@@ -20,6 +20,7 @@ from ninetoothed.parsing.values import (
     Group,
     Known,
     Method,
+    Named,
     Runtime,
     Value,
     copy_of,
@@ -58,6 +59,8 @@ class CallFrame(LanguageCallFrame):
         arguments, keywords = self._arguments(node, changes)
         function = self.kept(function, start, node)
         arguments, keywords = [*bound.arguments, *arguments], {**bound.keywords, **keywords}
+        if isinstance(function, Method) and isinstance(function.owner, Named):
+            return self._entries(function, arguments, keywords, node)
         if isinstance(function, Method):
             return self.tile_method(function, arguments, keywords, node)
         if not isinstance(function, Known):
@@ -168,6 +171,26 @@ class CallFrame(LanguageCallFrame):
         if isinstance(node, ast.Lambda):
             return self.local_function(_lambda_definition(node), node)
         return self.evaluate(node)
+
+    def _entries(
+        self, method: Method, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
+    ) -> Value:
+        """A call of ``get``, ``items``, ``keys`` or ``values`` of a dictionary."""
+        entries = self.named(method.owner, node)
+        keys: list[Value] = [Known(key) for key in entries]
+        if method.name != "get":
+            if arguments or keywords:
+                raise self.error(node, f"`{method.name}` of a dictionary takes no arguments.")
+            pairs = [Group(pair) for pair in zip(keys, entries.values(), strict=True)]
+            found = {"items": pairs, "keys": keys, "values": entries.values()}
+            return Group(tuple(found[method.name]))
+        if keywords or len(arguments) not in (1, 2) or not isinstance(arguments[0], Known):
+            raise self.error(
+                node,
+                "`get` of a dictionary takes a key that is known at compile time, and a default.",
+            )
+        default = arguments[1] if len(arguments) > 1 else Known(None)
+        return entries.get(arguments[0].object, default)
 
     def _method_call(self, function: Runtime, node: ast.Call) -> Value:
         """``value.method(...)`` of a value of the running kernel."""

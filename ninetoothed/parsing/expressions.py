@@ -14,12 +14,14 @@ from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
 from ninetoothed.parsing.frames import MOST_COPIES
 from ninetoothed.parsing.objects import literal, value_of
 from ninetoothed.parsing.values import (
+    ENTRIES,
     Cell,
     Element,
     Elements,
     Group,
     Known,
     Level,
+    Method,
     Named,
     Range,
     Runtime,
@@ -160,6 +162,8 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Runtime | Tile | Symbolic | Element):
             owner = self.expression(value, node)
             return Runtime(self.at(ast.Attribute(value=owner, attr=name, ctx=ast.Load()), node))
+        if isinstance(value, Named) and name in ENTRIES:
+            return Method(value, name)
         if isinstance(value, Group | Range):
             raise self.error(
                 node,

@@ -15,6 +15,7 @@ from ninetoothed.parsing.values import (
     Known,
     Level,
     Method,
+    Named,
     Range,
     Runtime,
     Symbolic,
@@ -292,13 +293,7 @@ class OperatorFrame(ExpressionFrame):
         if isinstance(op, ast.In | ast.NotIn):
             return self._contained(left, op, right, node)
         if isinstance(op, ast.Is | ast.IsNot):
-            if isinstance(left, Group) and isinstance(right, Group):
-                raise self.error(
-                    node,
-                    "Whether two tuples, lists or dictionaries are one object is not told apart here: "
-                    "compare them with `==`.",
-                )
-            known = self._identical(left, right)
+            known = self._identical(left, right, node)
             if known is not None:
                 return Known(known is isinstance(op, ast.Is))
         elif isinstance(left, Known) and isinstance(right, Known):
@@ -325,10 +320,16 @@ class OperatorFrame(ExpressionFrame):
         operand = self.expression(value, node)
         return Runtime(self.at(ast.UnaryOp(op=ast.Not(), operand=operand), node))
 
-    def _identical(self, left: Value, right: Value) -> bool | None:
+    def _identical(self, left: Value, right: Value, node: ast.Compare) -> bool | None:
         """``left is right`` where it is known."""
         if isinstance(left, Known) and isinstance(right, Known):
             return left.object is right.object or same(left, right)
+        if isinstance(left, Group) and isinstance(right, Group):
+            if _is_one_name(node):
+                return True
+            raise self.error(
+                node, "Whether two tuples are one object is not known here: compare with `==`."
+            )
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Known) and one.object is None and not isinstance(other, Runtime):
                 return False
@@ -340,6 +341,13 @@ class OperatorFrame(ExpressionFrame):
             return Known(True)
         if _is_tuple_and_none(left, right):
             return Known(False)
+        if isinstance(left, Named) or isinstance(right, Named):
+            if not all(map(_is_dictionary, (left, right))):
+                return Known(False)
+            one, other = self.named(left, node), self.named(right, node)
+            if one.keys() != other.keys():
+                return Known(False)
+            left, right = Group(tuple(one.values())), Group(tuple(other[key] for key in one))
         if isinstance(left, Group) and isinstance(right, Group):
             if len(left.items) != len(right.items):
                 return Known(False)
@@ -357,10 +365,12 @@ class OperatorFrame(ExpressionFrame):
             return found if isinstance(op, ast.In) else self._negated(found, node)
         if not isinstance(right, Group):
             raise self.error(node, "`in` needs a tuple of compile-time constants on its right.")
+        if isinstance(right, Named) and isinstance(left, Known):
+            return Known((left.object in right.keys) is isinstance(op, ast.In))
         if isinstance(left, Runtime) and not isinstance(left.node, ast.Name):
             left = Runtime(self.saved(left.node, node, "value"))
         results = []
-        for item in right.items:
+        for item in self.elements(right, node):
             copy: Value = Runtime(clone(left.node)) if isinstance(left, Runtime) else left
             result = self._compare(copy, ast.Eq(), item, node)
             if self.truth(result):
@@ -410,6 +420,17 @@ def is_symbolic(value: Value) -> bool:
 def symbol_of(value: Value) -> Any:
     """The integer or symbol of such a value."""
     return value.symbol if isinstance(value, Symbolic) else literal(cast(Known, value).object)
+
+
+def _is_dictionary(value: Value) -> bool:
+    known = isinstance(value, Known) and isinstance(value.object, dict)
+    return known or isinstance(value, Named)
+
+
+def _is_one_name(node: ast.Compare) -> bool:
+    """Whether a comparison is of one variable with itself."""
+    operands = [node.left, *node.comparators]
+    return len({each.id if isinstance(each, ast.Name) else each for each in operands}) == 1
 
 
 def _is_tuple_and_none(left: Value, right: Value) -> bool:

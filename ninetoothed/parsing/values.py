@@ -48,7 +48,10 @@ def to_python(value: Value, shows_symbols: bool = False) -> Known | None:
         return Known(value.symbol)
     if isinstance(value, Group):
         items = [to_python(item, shows_symbols) for item in value.items]
-        return None if None in items else Known(tuple(item.object for item in items if item))
+        if None in items:
+            return None
+        objects = tuple(item.object for item in items if item)
+        return Known(dict(zip(value.keys, objects)) if isinstance(value, Named) else objects)
     return value if isinstance(value, Known) else None
 
 
@@ -57,6 +60,10 @@ class Named(Group):
     """A dictionary whose keys are known now: ``items`` are its values."""
 
     keys: tuple[Any, ...] = ()
+
+
+#: The methods of a dictionary that change nothing.
+ENTRIES = frozenset({"get", "items", "keys", "values"})
 
 
 @dataclass(frozen=True)
