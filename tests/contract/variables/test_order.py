@@ -243,8 +243,8 @@ def compared_where_python_may_not_come_to(x, n, y):
 
 
 def a_tuple_that_is_another(x, n, y):
-    t = (1, n)
-    y = x * (t is t)
+    t, u = (1, n), (1, n)
+    y = x * (t is u)
 
 
 def read_where_it_was_not_given(x, n, y):

@@ -13,6 +13,9 @@ from ninetoothed.parsing.objects import comes_from, is_triton_function, value_of
 from ninetoothed.parsing.source import LIBRARIES, names_in, own_function
 from ninetoothed.parsing.values import Known
 
+#: Of Python's own functions, those that mean something else for tiles.
+OWN_BUILTINS = (max, min, abs, float, int, bool)
+
 
 def is_direct(function: Any) -> bool:
     """Whether a call of ``function`` takes values and is left as it is."""

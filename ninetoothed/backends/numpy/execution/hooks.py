@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ninetoothed.backends.numpy.execution.functions import is_user_function, own_name
+from ninetoothed.backends.numpy.execution.functions import OWN_BUILTINS, is_user_function, own_name
 from ninetoothed.backends.numpy.execution.reference import TileReference, place, position
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
-from ninetoothed.backends.numpy.execution.rewrite_calls import OWN_BUILTINS
 from ninetoothed.backends.numpy.execution.rewrite_expressions import is_one_of
 from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks
@@ -222,7 +221,12 @@ _CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
 def _builtin(name: str) -> Callable[..., Any]:
     """Python's ``max``, ``abs``, ``int`` …: of a tile it is what the language has for it."""
 
+    is_extremum = name in ("max", "min")
+
     def call(*arguments: Any, **keywords: Any) -> Any:
+        if is_extremum and len(arguments) == 1 and not isinstance(arguments[0], Tile):
+            items = tuple(arguments[0])
+            arguments = items if _has_tile(items) else (items,)
         if not any(isinstance(argument, Tile) for argument in arguments):
             return getattr(builtins, name)(*arguments, **keywords)
         if name in _CASTS:

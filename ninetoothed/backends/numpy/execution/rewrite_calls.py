@@ -9,7 +9,7 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.backends.numpy.execution import trees
-from ninetoothed.backends.numpy.execution.functions import is_direct, is_user_function
+from ninetoothed.backends.numpy.execution.functions import OWN_BUILTINS, is_direct, is_user_function
 from ninetoothed.backends.numpy.execution.rewrite_expressions import (
     METADATA,
     UNKNOWN,
@@ -23,9 +23,6 @@ from ninetoothed.parsing.elements import is_whole
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.program.effects import is_atomic
-
-#: Of Python's own functions, those that mean something else for tiles.
-OWN_BUILTINS = (max, min, abs, float, int, bool)
 
 
 class CallRewriter(ExpressionRewriter):
