@@ -154,6 +154,8 @@ def _compiled(
     """The namespace with what the text defines; tracebacks show the text."""
     file = f"<launch of {kernel.name} for {frontend.name}>"
     exec(compile(text, file, "exec"), namespace)
+    # What Python itself refuses, an argument that is given twice, it tells of by this name.
+    namespace["launch"].__qualname__ = kernel.name
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     return namespace
 

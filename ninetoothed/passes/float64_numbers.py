@@ -8,10 +8,11 @@ kernel or what an operation makes of numbers alone is to hold it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
 from ninetoothed.passes.rewriting import Draft, language
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
@@ -22,22 +23,23 @@ from ninetoothed.program.program import Program
 from ninetoothed.program.types import ValueType, of_dtype, type_of
 
 
-def run(program: Program, doubles: Collection[str], has_others: bool) -> Program:
+def run(program: Program, given: Mapping[str, DType]) -> Program:
     """The program with literals of float64.
 
     Args:
-        doubles: the tensors and scalars that hold float64 in a call.
-        has_others: whether others hold floats of other types: then what is not known to be float64 is not.
+        given: the element types of the tensors and scalars of a call.
     """
     draft = Draft(program)
-    given = dict.fromkeys(doubles, dtypes.float64)
+    doubles = {name for name, dtype in given.items() if dtype is dtypes.float64}
+    # What is not known to be float64 is where there are no other floats.
+    is_only = not any(d.is_floating() and d is not dtypes.float64 for d in given.values())
     constants = {p.name for p in program.parameters if p.kind == "constexpr"}
     bodies = (draft.body, *(helper.body for helper in draft.helpers.values()))
     # What variables are shows once what they are assigned has its type.
     for _ in range(2):
         infer(draft, given)
         for body in bodies:
-            rewriter = _Rewriter(given, constants, not has_others)
+            rewriter = _Rewriter(doubles, constants, is_only)
             body[:] = [rewriter.visit(statement) for statement in body]
     return draft.finished(helpers=draft.helpers)
 

@@ -180,3 +180,12 @@ def test_beside_narrower_tiles_literals_stay_theirs():
     expected = np.clip(z.numpy(), np.float32(0.3), np.float32(0.6))
     assert result(narrow, z, X).tolist() == expected.astype(np.float64).tolist()
     assert result(narrow, z, z, out=torch.zeros_like(z)).tolist() == expected.tolist()
+
+
+def test_beside_integers_a_literal_is_float32_in_every_call():
+    def integers(n, x, y):
+        y = ntl.minimum(n, 0.1) + 0 * x  # noqa: F841
+
+    n = torch.arange(-2, 4)
+    expected = np.minimum(n.numpy().astype(np.float32), np.float32(0.1))
+    assert result(integers, n, X).tolist() == expected.astype(np.float64).tolist()

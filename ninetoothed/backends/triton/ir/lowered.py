@@ -123,8 +123,8 @@ class Lowered:
         program = self.kernel.optimized
         if self.facts.booleans:
             program = python_operators.run(program, self.facts.booleans)
-        if self.facts.doubles:
-            program = float64_numbers.run(program, self.facts.doubles, self.facts.is_mixed)
+        if self.facts.beside_float64:
+            program = float64_numbers.run(program, dict(self.facts.beside_float64))
         for rewrite in self.rewrites:
             program = rewrite(program, self)
         return program

@@ -64,8 +64,7 @@ class CallFacts:
         empty: tile sizes that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
-        doubles: the tensors and scalars of float64; what Python's floats are beside them is float64.
-        is_mixed: whether there are tensors of several types of floats.
+        beside_float64: the tensors and scalars with their element types, where one of these is float64.
         wide: whether some offset or index needs 64 bits.
         narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
             computed in 64.
@@ -86,8 +85,7 @@ class CallFacts:
     empty: frozenset[Symbol] = frozenset()
     float8: frozenset[str] = frozenset()
     booleans: frozenset[str] = frozenset()
-    doubles: frozenset[str] = frozenset()
-    is_mixed: bool = False
+    beside_float64: frozenset[tuple[str, DType]] = frozenset()
     wide: bool = False
     narrow_values: bool = False
     is_long: bool = False
@@ -102,13 +100,13 @@ class CallFacts:
         self, tensors: Mapping[str, DType], scalars: Mapping[str, DType] = MappingProxyType({})
     ) -> CallFacts:
         """What the element types of floats say besides."""
-        floats = {name: dtype for name, dtype in tensors.items() if dtype.is_floating()}
-        wide = [name for name, own in {**scalars, **floats}.items() if own is dtypes.float64]
+        float8 = {name for name, own in tensors.items() if own.is_floating() and own.bits == 8}
+        given = {**scalars, **tensors}
+        is_beside = dtypes.float64 in given.values()
         return replace(
             self,
-            float8=frozenset(name for name, dtype in floats.items() if dtype.bits == 8),
-            doubles=frozenset(wide),
-            is_mixed=len(set(floats.values())) > 1,
+            float8=frozenset(float8),
+            beside_float64=frozenset(given.items() if is_beside else ()),
         )
 
 
