@@ -14,6 +14,7 @@ from typing import Any
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
+from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.expression_types import Expressions, leave
@@ -111,9 +112,27 @@ class Inference(Expressions):
         made = self.operated(old, node.op, self.of(node.value), node)
         self.assign(node.target, held(made, self.is_wide))
 
+    def _source_store(self, node: SourceStore) -> None:
+        self.parts(node)
+        self.require_fit(node, node.parameter)
+
+    def require_fit(self, node: Store | SourceStore, parameter: str) -> None:
+        """Refuses an integer that the tensor's type does not hold."""
+        number, dtype = type_of(node.value).number, self.dtype_of(parameter)
+        if not isinstance(number, int) or dtype is None or dtype.kind not in ("int", "uint"):
+            return
+        least, most = integer_bounds(dtype)
+        if not least <= number <= most:
+            self.refuse(
+                node,
+                f"The number {number} does not fit {parameter!r}, whose elements are {dtype}, {least} to "
+                f"{most}. To keep its lowest bits, cast it: `ntl.cast({number}, ntl.{dtype.triton_name})`.",
+            )
+
     def _store(self, node: Store) -> None:
         value = self.of(node.value)
         self.parts(node.tile)
+        self.require_fit(node, node.tile.parameter)
         shape = held_shape(self.parameters[node.tile.parameter].tile_shape)
         try:
             stored = broadcast([value.shape, shape])
@@ -234,7 +253,7 @@ _STATEMENTS: dict[type, Callable[[Inference, Any], None]] = {
     ast.For: Inference._loop,
     ast.While: Inference._loop,
     Store: Inference._store,
-    SourceStore: Inference.parts,
+    SourceStore: Inference._source_store,
 }
 
 

@@ -9,6 +9,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 from ninetoothed.language import operations
 
 X = torch.tensor([-3.0, 0.1, 5.0, 0.7, 0.3, 2.0], dtype=torch.float64)
@@ -189,3 +190,21 @@ def test_beside_integers_a_literal_is_float32_in_every_call():
     n = torch.arange(-2, 4)
     expected = np.minimum(n.numpy().astype(np.float32), np.float32(0.1))
     assert result(integers, n, X).tolist() == expected.astype(np.float64).tolist()
+
+
+def whole(x, y):
+    y = 300  # noqa: F841
+
+
+def sliced_whole(x, y):
+    y[1:3] = -1
+
+
+@pytest.mark.parametrize("application", [whole, sliced_whole])
+def test_an_integer_that_does_not_fit_is_no_element(application):
+    out = torch.zeros(6, dtype=torch.uint8)
+    with pytest.raises(
+        ApplicationError, match=r"(300|-1) does not fit 'y', whose elements are uint8"
+    ):
+        result(application, X, out=out)
+    assert set(result(application, X, out=out.short())) <= {0, 300, -1}
