@@ -237,7 +237,8 @@ _OF_TILES = frozenset({"T", "dtype", "ndim", "numel", "shape", "type"})
 
 def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
-        kinds, group = arguments[1].object, {} if isinstance(arguments[0], Named) else ()
+        kinds = arguments[1].object
+        group: Any = {} if isinstance(arguments[0], Named) else ()
         return frame.computed(lambda: isinstance(group, kinds), node)
     return None
 

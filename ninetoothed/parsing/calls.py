@@ -181,8 +181,9 @@ class CallFrame(LanguageCallFrame):
         if method.name != "get":
             if arguments or keywords:
                 raise self.error(node, f"`{method.name}` of a dictionary takes no arguments.")
-            pairs = [Group(pair) for pair in zip(keys, entries.values(), strict=True)]
-            found = {"items": pairs, "keys": keys, "values": entries.values()}
+            values = list(entries.values())
+            pairs: list[Value] = [Group(pair) for pair in zip(keys, values, strict=True)]
+            found = {"items": pairs, "keys": keys, "values": values}
             return Group(tuple(found[method.name]))
         if keywords or len(arguments) not in (1, 2) or not isinstance(arguments[0], Known):
             raise self.error(
