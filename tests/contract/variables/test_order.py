@@ -259,7 +259,7 @@ def read_where_it_was_not_given(x, n, y):
         (read_after_it_was_given_behind_and, "read before it is assigned"),
         (read_where_it_was_not_given, "read before it is assigned"),
         (compared_where_python_may_not_come_to, "write two comparisons with `and`"),
-        (a_tuple_that_is_another, "compare them with `==`"),
+        (a_tuple_that_is_another, "compare with `==`"),
     ],
 )
 def test_what_is_not_known_is_refused(application, message):
