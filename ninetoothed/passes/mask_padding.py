@@ -184,7 +184,7 @@ class _Analysis(Branches):
             return
         if isinstance(statement, nodes.ElementStore):
             self.elements(statement)
-            statement.value, _ = self.stored(statement.value)
+            statement.value, _ = self.stored(statement.value, statement.view.is_by_element)
             return
         if isinstance(statement, nodes.SourceStore):
             self.addressed(statement)

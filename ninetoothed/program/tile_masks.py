@@ -26,6 +26,9 @@ class TileMask:
         is_zero: whether the value is zero in all lanes where the mask does not hold.
         is_lowest: whether it is minus infinity there.
         is_kept: whether a variable holds there what it held before the statement that assigned it.
+        is_loaded: whether the value is in the lanes that the tile was loaded to: a store does not ask.
+        is_met: of such a one, whether each call is checked for it that what is stored to has no more
+            elements; else what the value is there may be stored.
         wanted: what has to be done before the mask can be had, where that is only done on demand;
             None where it can be had. Till then those lanes hold anything.
         stands_for: of one of a loop's variable, the masks that are wanted.
@@ -37,6 +40,8 @@ class TileMask:
     is_zero: bool = False
     is_lowest: bool = False
     is_kept: bool = False
+    is_loaded: bool = False
+    is_met: bool = True
     wanted: Any = None
     stands_for: tuple[TileMask, ...] = ()
 
@@ -90,6 +95,16 @@ def follows(mask: TileMask, axis: int) -> bool:
     return not -rank <= axis < rank or mask.layout[axis] is not None
 
 
+def may_be_stored(mask: TileMask) -> bool:
+    """Whether what a value is where a mask leaves it out may be stored."""
+    return mask.is_loaded and not mask.is_met
+
+
+def asked_by_store(masks: Sequence[TileMask], is_whole: bool) -> tuple[TileMask, ...]:
+    """The masks of a value that a store asks: one to a whole tile does not ask those of what was loaded."""
+    return tuple(mask for mask in masks if not (is_whole and mask.is_loaded))
+
+
 def holds_identity(mask: TileMask, identity: str) -> bool:
     """Whether the padding is the identity already."""
     return (identity == "zero" and mask.is_zero) or (identity == "lowest" and mask.is_lowest)
@@ -100,8 +115,9 @@ def to_be_masked(
 ) -> list[TileMask]:
     """The masks by which padding has to be masked for what has an identity; along an axis, or whole.
 
+    Those of other axes leave results out as a whole, which matters where these are stored all the same.
     Where the rank is not known, that of the masks is taken.
     """
     rank = max((len(mask.layout) for mask in masks), default=0)
     found = [with_dimensions(mask, rank) for mask in masks if not holds_identity(mask, identity)]
-    return [mask for mask in found if axis is None or follows(mask, axis)]
+    return [mask for mask in found if axis is None or follows(mask, axis) or may_be_stored(mask)]

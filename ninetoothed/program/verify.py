@@ -46,7 +46,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.printer import text_of_node
 from ninetoothed.program.program import Program
-from ninetoothed.program.tile_masks import to_be_masked, with_dimensions
+from ninetoothed.program.tile_masks import asked_by_store, to_be_masked, with_dimensions
 from ninetoothed.program.types import type_of, unlike
 
 _STATEMENTS = (
@@ -116,7 +116,9 @@ def _verify_padding(program: Program) -> None:
             if isinstance(operand, Masked) and operand.identity == identity:
                 value, masks = operand.value, operand.masks
             known = type_of(value)
-            validity = [with_dimensions(mask, known.rank or 0) for mask in known.validity]
+            is_whole = isinstance(node, ElementStore) and node.view.is_by_element
+            asked = asked_by_store(known.validity, is_whole)
+            validity = [with_dimensions(mask, known.rank or 0) for mask in asked]
             expected = Counter(
                 _kind(mask.node())
                 for mask in to_be_masked(validity, identity, axis)

@@ -55,6 +55,11 @@ class View:
     entries: tuple[Run | Fixed | Chosen, ...]
 
     @property
+    def is_by_element(self) -> bool:
+        """Whether it is a whole tile, of which a store leaves out what does not exist of its value."""
+        return all(isinstance(entry, Run) and entry.is_within for entry in self.entries)
+
+    @property
     def shape(self) -> Shape:
         """How long the slices are."""
         return tuple(entry.count for entry in self.entries if isinstance(entry, Run))

@@ -14,7 +14,7 @@ from tests.contract.application import (  # noqa: E402
     test_places_of_extrema,
     test_scans,
 )
-from tests.contract.tensors import test_meeting_in_positions, test_reshaped  # noqa: E402
+from tests.contract.tensors import test_beside, test_meeting_in_positions, test_reshaped  # noqa: E402
 from tests.contract.variables import (  # noqa: E402
     test_closures,
     test_order,
@@ -66,6 +66,12 @@ _CHOSEN = {
         "test_rows_and_columns_of_what_moved",
         "test_what_pad_adds_beside_a_tile_is_there_to_be_read",
         "test_nothing_is_stored_beyond_the_tensor_by_tiles_that_are_not_there",
+    ),
+    test_beside: (
+        "test_it_is_stored_beside_an_element_of_another_tile",
+        "test_it_is_left_out_of_what_is_reduced_and_of_what_moved",
+        "test_the_sums_of_windows_are_stored_where_nothing_is",
+        "test_rows_and_columns_that_were_added_stay_as_they_were_where_rows_are_sorted",
     ),
     test_by_zero: (
         "test_an_integer_by_zero_is_zero_and_nothing_else_changes",

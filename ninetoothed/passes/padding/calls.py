@@ -15,6 +15,7 @@ from ninetoothed.passes.padding.validity import (
     UNKNOWN,
     Known,
     accumulated,
+    in_other_lanes,
     joined,
     rearranged,
     reduced,
@@ -161,7 +162,7 @@ def _sorted(arguments: Arguments, operation: Operation) -> Known:
         and (mask.layout[-1] is None or (is_whole and moves.is_first(arguments, mask, -1)))
         for mask in value.validity
     ):
-        return value.changed()
+        return in_other_lanes(value).changed()
     return captured(arguments, [0], of_existing=_descending if is_whole else None).changed()
 
 

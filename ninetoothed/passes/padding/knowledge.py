@@ -10,7 +10,7 @@ from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
-from ninetoothed.program.nodes import Masked, SequenceLength, SymbolValue, at
+from ninetoothed.program.nodes import Masked, SequenceLength, SymbolValue, TileRef, at
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -94,6 +94,10 @@ class Knowledge:
 
     def atomic(self, node: ast.Call) -> Known:
         """Visits an atomic operation on an access; what is known of its result."""
+        raise NotImplementedError
+
+    def beyond(self, value: Known, tile: TileRef) -> Known:
+        """What is known of a value, with those masks alone where a tile that it is stored to may have more."""
         raise NotImplementedError
 
     def masks(self, value: Known, origin: ast.AST) -> list[ast.expr]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.knowledge import Knowledge
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, with_rank
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, in_other_lanes, joined, with_rank
 from ninetoothed.passes.rewriting import assign, language, place_of, size_node
 from ninetoothed.program.nodes import (
     AllHold,
@@ -87,7 +87,9 @@ def _joined(arguments: Arguments, operation: Operation) -> Known:
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
     if {mask.place for mask in left.validity} == {mask.place for mask in right.validity}:
         validity = joined([left, right], "all").validity
-        return Known(validity=tuple(replace(m, layout=(*m.layout, None)) for m in validity))
+        return in_other_lanes(
+            Known(validity=tuple(replace(m, layout=(*m.layout, None)) for m in validity))
+        )
     return captured(arguments, [0, 1])
 
 
@@ -240,7 +242,8 @@ def decided_together(arguments: Arguments, index: int, axis: int, value: Known) 
     if not value.rank or not -value.rank <= axis < value.rank:
         return value
     along = tuple(mask for mask in value.validity if mask.layout[axis] is not None)
-    if len(along) < 2 or not any(_is_of_data(mask) and len(_followed(mask)) > 1 for mask in along):
+    of_data = [mask for mask in along if _is_of_data(mask) and not mask.is_loaded]
+    if len(along) < 2 or not any(len(_followed(mask)) > 1 for mask in of_data):
         return value
     rest = tuple(mask for mask in value.validity if mask not in along)
     followed = set[int]().union(*map(_followed, along))

@@ -15,7 +15,7 @@ from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
 from ninetoothed.program.nodes import ElementRef, Kept, Store, SymbolValue, TileRef, Within, at
-from ninetoothed.program.tile_masks import NOWHERE, TileMask
+from ninetoothed.program.tile_masks import NOWHERE, TileMask, asked_by_store
 from ninetoothed.symbols.expr import as_symbol
 
 Knowns = dict[str, Known]
@@ -252,21 +252,37 @@ class Carried(Values):
         elements it has, the store is certain, and the tile is the one that is stored to or has the
         elements that any other of its level has. Of what was made, its size says it; of what moved, nothing.
         """
-        indices = statement.tile.indices
-        tile_shape = self.tensors[statement.tile.parameter].tile_shape
+        in_place = mask.is_in_place
+        return any(self.is_elsewhere(each, statement.tile, in_place) for each in mask.stands_for)
 
-        def is_elsewhere(own: TileMask) -> bool:
-            tile = own.origin.tile
-            if not _is_tile(tile):
-                return not isinstance(tile, Within) or not covers(own, tile_shape)
-            is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
-            sources = [self.tensors[each.parameter].source for each in (tile, statement.tile)]
-            if sources[0] is not sources[1]:
-                is_compared = self.is_certain and self.tensors[tile.parameter].is_by_size
-                return not is_compared or (not is_same and self.depends_on_tile(own))
-            return not (is_same and own.is_in_place and mask.is_in_place)
+    def beyond(self, value: Known, tile: TileRef) -> Known:
+        """What is known of a value, with those masks alone where a tile that it is stored to may have more."""
 
-        return any(map(is_elsewhere, mask.stands_for))
+        def is_beyond(mask: TileMask) -> bool:
+            if mask.wanted is not None:
+                return mask.wanted[0] in ("moved", "either")
+            return self.is_elsewhere(mask, tile, mask.is_in_place)
+
+        return replace(
+            value, validity=tuple(filter(is_beyond, asked_by_store(value.validity, True)))
+        )
+
+    def is_elsewhere(self, own: TileMask, stored_to: TileRef, is_in_place: bool) -> bool:
+        """Whether lanes that a mask leaves out may exist where a value is stored.
+
+        Args:
+            is_in_place: whether the value that has the mask is stored as it is.
+        """
+        tile, indices = own.origin.tile, stored_to.indices
+        if not _is_tile(tile):
+            tile_shape = self.tensors[stored_to.parameter].tile_shape
+            return not isinstance(tile, Within) or not covers(own, tile_shape)
+        is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
+        sources = [self.tensors[each.parameter].source for each in (tile, stored_to)]
+        if sources[0] is not sources[1]:
+            is_compared = self.is_certain and self.tensors[tile.parameter].is_by_size
+            return not is_compared or (not is_same and self.depends_on_tile(own))
+        return not (is_same and own.is_in_place and is_in_place)
 
     def loops_over(self, validity: Iterable[TileMask]) -> bool:
         """Whether masks may differ from round to round."""

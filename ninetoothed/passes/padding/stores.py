@@ -8,11 +8,8 @@ view selects there may be less than a tile has: a store leaves out what does not
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from ninetoothed.passes.padding.validity import Known
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.program import Program
@@ -20,7 +17,6 @@ from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.simplify import difference
-from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.views import Run, View
 
 #: What may say that less exists than a tile has: what makes values, selects elements, or assigns in rounds.
@@ -39,23 +35,6 @@ def may_have_less(program: Program) -> bool:
         or (isinstance(node, ast.Call) and (found := operation_of(node)) and found.shape in _MOVED)
         for node in program.nodes()
     )
-
-
-def beyond(value: Known, tile: nodes.TileRef, tensors: Mapping[str, Parameter]) -> Known:
-    """What is known of a value, with those masks alone where a tile that it is stored to may have more."""
-
-    def is_beyond(mask: TileMask) -> bool:
-        made = mask.origin.tile
-        if mask.wanted is not None:
-            return mask.wanted[0] in ("moved", "either")
-        if isinstance(made, nodes.Within):
-            return not covers(mask, tensors[tile.parameter].tile_shape)
-        if isinstance(made, nodes.ElementRef):
-            # What `pad` adds beside a tile is there to be read.
-            return not tensors[made.parameter].is_padded
-        return isinstance(made, nodes.Held)
-
-    return replace(value, validity=tuple(filter(is_beyond, value.validity)))
 
 
 def covers(mask: TileMask, tile_shape: tuple[Any, ...]) -> bool:

@@ -124,7 +124,10 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
             if place not in validity:
                 is_zero = _is_zero(place, operands, aligned, zero_of)
                 is_lowest = place in lowest
-                validity[place] = replace(mask, is_zero=is_zero, is_lowest=is_lowest, is_kept=False)
+                is_loaded = all(own[place].is_loaded for own in aligned if place in own)
+                validity[place] = replace(
+                    mask, is_zero=is_zero, is_lowest=is_lowest, is_kept=False, is_loaded=is_loaded
+                )
     return Known(validity=tuple(validity.values()))
 
 
@@ -208,6 +211,7 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
             mask,
             is_zero=mask.is_zero and others[mask.place].is_zero,
             is_lowest=mask.is_lowest and others[mask.place].is_lowest,
+            is_loaded=mask.is_loaded and others[mask.place].is_loaded,
         )
         for mask in one.validity
         if mask.place in others and is_same(mask, others[mask.place])
@@ -237,6 +241,11 @@ def rearranged(value: Known, places: Sequence[int | None]) -> Known:
         for mask in with_rank(value).validity
     )
     return Known(validity=validity)
+
+
+def in_other_lanes(value: Known) -> Known:
+    """The value with its elements, as far as a store can tell, in other lanes than they were loaded to."""
+    return replace(value, validity=tuple(replace(m, is_loaded=False) for m in value.validity))
 
 
 def trailing(place: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 
 from ninetoothed.passes.padding.calls import visit_call
 from ninetoothed.passes.padding.knowledge import Knowledge
-from ninetoothed.passes.padding.stores import beyond
 from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
@@ -25,7 +24,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import has_effect
 from ninetoothed.program.frozen import kind_of
-from ninetoothed.program.tile_masks import Origin, TileMask
+from ninetoothed.program.tile_masks import Origin, TileMask, asked_by_store
 from ninetoothed.program.types import are_same, held_shape, type_of
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.arrange import SCALES
@@ -102,7 +101,14 @@ class Values(Knowledge):
         if parameter.source.other is not None:
             return UNKNOWN
         layout = tuple(range(len(parameter.tile_shape)))
-        mask = TileMask(key_of(tile), Origin(tile, self.statement), layout, is_zero)
+        mask = TileMask(
+            key_of(tile),
+            Origin(tile, self.statement),
+            layout,
+            is_zero,
+            is_loaded=True,
+            is_met=parameter.is_by_size,
+        )
         return Known(validity=(mask,))
 
     def visit_forwarded(self, node: nodes.Forwarded) -> tuple[ast.expr, Known]:
@@ -128,10 +134,6 @@ class Values(Knowledge):
         masked = nodes.at(nodes.Masked(value=result, masks=masks, identity="zero"), node)
         # The type comes last: 0 where nothing is may make an integer of a truth value.
         return language("cast", [masked, element], node), known
-
-    def beyond(self, value: Known, tile: nodes.TileRef) -> Known:
-        """See `stores.beyond`."""
-        return beyond(value, tile, self.tensors)
 
     def visit_offsets(self, node: nodes.Offsets) -> tuple[ast.expr, Known]:
         self.visit_tile(node.tile)
@@ -189,7 +191,16 @@ class Values(Knowledge):
             parameter=node.parameter, indices=node.indices, view=view, rank=len(shape)
         )
         origin = Origin(nodes.at(reference, node), self.statement)
-        mask = TileMask(key_of(reference), origin, tuple(range(len(shape))), True)
+        # What `pad` adds beside a tile is there to be read.
+        is_loaded = self.tensors[node.parameter].is_padded
+        mask = TileMask(
+            key_of(reference),
+            origin,
+            tuple(range(len(shape))),
+            True,
+            is_loaded=is_loaded,
+            is_met=False,
+        )
         return Known(validity=(mask,))
 
     def atomic(self, node: ast.Call) -> Known:
@@ -205,10 +216,15 @@ class Values(Knowledge):
         node.args[1:] = [value for value, _ in given[: len(values)]]
         return joined([known, *(each for _, each in given)])
 
-    def stored(self, value: ast.expr) -> tuple[ast.expr, Known]:
-        """A value to be stored, of which what does not exist is left out; what is known of it."""
+    def stored(self, value: ast.expr, is_whole: bool = False) -> tuple[ast.expr, Known]:
+        """A value to be stored, of which what does not exist is left out; what is known of it.
+
+        Args:
+            is_whole: whether it is stored to a whole tile, which does not ask of what was loaded.
+        """
         node, known = self.visit(value)
-        if masks := self.masks(known, node):
+        asked = asked_by_store(known.validity, is_whole)
+        if masks := self.masks(replace(known, validity=asked), node):
             node = nodes.at(nodes.Masked(value=node, masks=masks, identity="nowhere"), node)
         return node, known
 

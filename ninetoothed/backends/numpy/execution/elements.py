@@ -105,7 +105,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
 
 def _ranked(mask: Any, shape: Shape) -> Any:
     """A mask with so many dimensions."""
-    return np.asarray(mask).reshape((1,) * (len(shape) - np.ndim(mask)) + np.shape(mask))
+    return np.asanyarray(mask).reshape((1,) * (len(shape) - np.ndim(mask)) + np.shape(mask))
 
 
 def _completed(keys: Sequence[Any], count: int) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,13 @@ def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> V
             held = mask if isinstance(mask, LoadedMask) else mask & all_of(along)
             kept.append(np.asarray(held).any(axis=axis, keepdims=True).view(type(mask)))
     return tuple(kept) if keep_dims else tuple(mask.squeeze(axis) for mask in kept)
+
+
+def in_other_lanes(validity: Iterable[Any]) -> Validity:
+    """Masks of elements that moved: a store to what they were loaded beside asks them."""
+    return tuple(
+        mask.view(LevelMask if isinstance(mask, LevelMask) else np.ndarray) for mask in validity
+    )
 
 
 def exists(tile: Tile) -> Array:

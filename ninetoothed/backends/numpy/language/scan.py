@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, padded
-from ninetoothed.backends.numpy.language.identities import all_of, without_padding
+from ninetoothed.backends.numpy.language.identities import all_of, in_other_lanes, without_padding
 from ninetoothed.backends.numpy.language.math import promoted
 from ninetoothed.backends.numpy.language.reduction import (
     accumulator,
@@ -57,11 +57,8 @@ def _check_last(name: str, tile: Tile, dim: Any) -> None:
 
 
 def _validity_after_sorting(tile: Tile) -> Validity:
-    """Padding comes last; a plain array says so where elements are no longer where they were loaded."""
-    pairs = [(mask, np.flip(np.sort(mask, axis=-1), -1)) for mask in _along_last(tile)]
-    return tuple(
-        after if np.array_equal(mask, after) else np.asarray(after) for mask, after in pairs
-    )
+    """Padding comes last, and no element is taken to be where it was loaded."""
+    return in_other_lanes(np.flip(np.sort(mask, axis=-1), -1) for mask in _along_last(tile))
 
 
 def _along_last(tile: Tile) -> Validity:
@@ -101,7 +98,7 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
         # Triton reduces with `max` here, which widens.
         tile = in_at_least_32_bits(promoted(tile))
     data = _sorted(tile, identity_of("topk"), True)[..., :count]
-    validity = tuple(np.asarray(mask)[..., :count] for mask in _validity_after_sorting(tile))
+    validity = tuple(mask[..., :count] for mask in _validity_after_sorting(tile))
     return Tile(data, tile.dtype, validity)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape, validity_of_shape
-from ninetoothed.backends.numpy.language.identities import exists
+from ninetoothed.backends.numpy.language.identities import exists, in_other_lanes
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
@@ -184,8 +184,11 @@ def split(a: Tile) -> tuple[Tile, Tile]:
     """The two halves along the last dimension, which has size 2: what `join` joined."""
     if not a.ndim or a.shape[-1] != 2:
         raise refuse(f"ntl.split needs a last dimension of size 2, but the shape is {a.shape}.")
+    beside = tuple(mask for mask in a.validity if mask.shape[-1] == 1)
+    along = tuple(mask for mask in a.validity if mask.shape[-1] != 1)
+    masks = (*beside, *in_other_lanes(along))
     first, second = (
-        Tile(a.data[..., side], a.dtype, tuple(mask[..., -side] for mask in a.validity))
+        Tile(a.data[..., side], a.dtype, tuple(mask[..., -side] for mask in masks))
         for side in (0, 1)
     )
     return first, second

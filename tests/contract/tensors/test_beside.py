@@ -1,0 +1,222 @@
+"""LANGUAGE.md, "Padding": positions that `pad` adds are read as 0, and do not exist.
+
+What is computed of them element by element is stored; reductions leave them out, and so does a store of
+what moved. Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on a device.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+from tests.contract.kernels import vectors
+
+#: What an element is before anything is stored.
+OLD = -9.0
+
+# Windows that overlap, and elements of another tile.
+
+
+def by_an_element(x, w, y):
+    y = x[1:5] * w[0]
+
+
+def of_a_whole_tile_and_an_element(x, w, y):
+    y = ntl.where(w[2] > 0, x[:4], 5.0)
+
+
+def a_convolution(x, w, y):
+    found = ntl.zeros((4,), ntl.float32)
+    for k in ntl.static_range(3):
+        found += x[k : k + 4] * w[k]
+    y = found  # noqa: F841
+
+
+@pytest.mark.parametrize("size", [2, 5, 6, 8])
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (by_an_element, lambda padded, w: padded[1:-1] * w[0]),
+        (of_a_whole_tile_and_an_element, lambda padded, w: padded[:-2]),
+        (a_convolution, lambda padded, w: padded.unfold(0, 3, 1) @ w),
+    ],
+)
+def test_it_is_stored_beside_an_element_of_another_tile(application, expected, size):
+    """The element may not exist, which says nothing of the tile; its own positions were left out as well."""
+
+    def arrangement(x, w, y):
+        y = y.tile((4,))
+        x = x.pad(((1, 1),)).tile((6,), strides=(4,))
+        return x, w.tile((-1,)).expand((y.shape[0],)), y
+
+    x, w, y = torch.arange(1.0, size + 1), torch.tensor([2.0, 3, 5]), torch.full((size,), OLD)
+    ninetoothed.make(arrangement, application, vectors(3))(x, w, y)
+    padded = torch.nn.functional.pad(x.cpu(), (1, 1))
+    torch.testing.assert_close(y.cpu(), expected(padded, w.cpu()))
+
+
+# A tile of four positions, of which some were added. An expectation is of the positions' elements (0 where
+# there is none), whether they exist, and the elements of another tile.
+
+
+def sums_of_columns(x, w, y):
+    y = ntl.sum(w[:, None] + x[None, :], axis=0)  # noqa: F841
+
+
+def greatest_of_columns(x, w, y):
+    y = ntl.max(w[:, None] + x[None, :], axis=0)  # noqa: F841
+
+
+def sums_in_rows(x, w, y):
+    y = ntl.sum(ntl.cumsum(w[:, None] * 0 + (x + 1)[None, :], 1), axis=0)  # noqa: F841
+
+
+def sums_of_rows(x, w, y):
+    y = ntl.sum(w[:, None] + x[None, :], axis=1)  # noqa: F841
+
+
+def one_of_two(x, w, y):
+    y = ntl.split(ntl.join(x, x))[1] + 1
+
+
+def one_beside_another(x, w, y):
+    y = ntl.split(ntl.join(w, x))[1] + 1
+
+
+def sums_of_two(x, w, y):
+    y = ntl.sum(ntl.join(x, x), axis=1)  # noqa: F841
+
+
+def sums_of_two_tiles(x, w, y):
+    y = ntl.sum(ntl.join(x, w), axis=1)  # noqa: F841
+
+
+def in_order(x, w, y):
+    y = ntl.sort(x) + 1  # noqa: F841
+
+
+def in_reverse_order(x, w, y):
+    y = ntl.sort(x, descending=True) + w  # noqa: F841
+
+
+def in_another_shape(x, w, y):
+    y = ntl.reshape(ntl.reshape(x, (2, 2)), (4,)) + 1  # noqa: F841
+
+
+def selected(x, w, y):
+    y = ntl.gather(x, 3 - ntl.arange(0, 4), 0) + 1  # noqa: F841
+
+
+def selected_and_the_tile(x, w, y):
+    y = ntl.gather(w, ntl.arange(0, 4), 0) + x  # noqa: F841
+
+
+def moved_and_the_tile(x, w, y):
+    y = ntl.split(ntl.join(w, w))[0] + x
+
+
+def chosen_by_what_moved(x, w, y):
+    y = ntl.where(ntl.maximum(ntl.split(ntl.join(x, x))[1], x) > 0, w, w)  # noqa: F841
+
+
+def chosen_by_what_was_reduced(x, w, y):
+    y = ntl.where(ntl.sum(ntl.join(w, x), axis=1) > 0, w, x)  # noqa: F841
+
+
+def turned_about(x, w, y):
+    y = ntl.flip(x) + w  # noqa: F841
+
+
+def _sorted(x, there, sign=1):
+    found = np.full(4, OLD)
+    found[: there.sum()] = sign * np.sort(sign * x[there])
+    return found
+
+
+def _where(there, values):
+    return np.where(there, values, OLD)
+
+
+def _flipped(x, there):
+    found = x.copy()
+    found[there] = x[there][::-1]
+    return found
+
+
+CASES = {
+    sums_of_columns: lambda x, there, w: np.where(there, w.sum() + len(w) * x, 0),
+    greatest_of_columns: lambda x, there, w: np.where(there, w.max() + x, -np.inf),
+    sums_in_rows: lambda x, there, w: np.where(there, len(w) * np.cumsum(there * (x + 1)), 0),
+    sums_of_rows: lambda x, there, w: (np.append(w, [0] * 4)[:4] * there.sum()) + x.sum(),
+    one_of_two: lambda x, there, w: _where(there, x + 1),
+    one_beside_another: lambda x, there, w: _where(there, x + 1),
+    sums_of_two: lambda x, there, w: _where(there, 2 * x),
+    sums_of_two_tiles: lambda x, there, w: x[: len(w)] + w,
+    in_order: lambda x, there, w: _where(np.arange(4) < there.sum(), _sorted(x, there) + 1),
+    in_reverse_order: lambda x, there, w: _where(
+        np.arange(4) < there.sum(), _sorted(x, there, -1) + np.append(w, [0] * 4)[:4]
+    ),
+    in_another_shape: lambda x, there, w: _where(there, x + 1),
+    selected: lambda x, there, w: _where(there[::-1], x[::-1] + 1),
+    selected_and_the_tile: lambda x, there, w: x[: len(w)] + w,
+    moved_and_the_tile: lambda x, there, w: x[: len(w)] + w,
+    chosen_by_what_moved: lambda x, there, w: _where(there[: len(w)], w),
+    chosen_by_what_was_reduced: lambda x, there, w: np.where(x[: len(w)] + w > 0, w, 0),
+    turned_about: lambda x, there, w: _flipped(x, there)[: len(w)] + w,
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 6])
+@pytest.mark.parametrize("application", CASES, ids=lambda application: application.__name__)
+def test_it_is_left_out_of_what_is_reduced_and_of_what_moved(application, size):
+    def arrangement(x, w, y):
+        return x.pad(((1, 1),)).tile((4,)), w.tile((4,)), y.tile((4,))
+
+    x, w = torch.arange(1.0, size + 1), torch.arange(2.0, size + 4)
+    y = torch.full((size + 2,), OLD)
+    ninetoothed.make(arrangement, application, vectors(3))(x, w, y)
+    padded, there = (np.zeros(12), np.zeros(12, bool))
+    padded[1 : size + 1], there[1 : size + 1] = np.arange(1.0, size + 1), True
+    expected = [
+        CASES[application](
+            padded[k : k + 4], there[k : k + 4], np.arange(2.0, size + 4)[k : k + 4]
+        )[: size + 2 - k]
+        for k in range(0, size + 2, 4)
+    ]
+    assert y.tolist() == np.concatenate(expected).tolist()
+
+
+# Two dimensions.
+
+
+def sums_of_neighbours(x, y):
+    y = ntl.sum(x[:-1] + x[1:], axis=0)  # noqa: F841
+
+
+def test_the_sums_of_windows_are_stored_where_nothing_is():
+    def arrangement(x, y):
+        x = x.pad(((0, 0), (1, 1))).tile((-1, 4)).squeeze(0)
+        return x, y.tile((4,))
+
+    x, y = torch.arange(1.0, 16).reshape(3, 5), torch.full((7,), OLD)
+    ninetoothed.make(arrangement, sums_of_neighbours, (Tensor(2), *vectors(1)))(x, y)
+    rows = x.cpu()
+    assert y.tolist() == [0, *(rows[:-1] + rows[1:]).sum(0).tolist(), 0]
+
+
+def stored_sorted(x, y):
+    y = ntl.sort(x)  # noqa: F841
+
+
+def test_rows_and_columns_that_were_added_stay_as_they_were_where_rows_are_sorted():
+    def arrangement(x, y):
+        return x.pad(((1, 1), (0, 1))).tile((4, 4)), y.tile((4, 4))
+
+    x, y = torch.tensor([[3.0, 1, 2], [6, 5, 4]]), torch.full((4, 4), OLD)
+    ninetoothed.make(arrangement, stored_sorted, (Tensor(2), Tensor(2)))(x, y)
+    assert y[1:3].tolist() == [[1, 2, 3, OLD], [4, 5, 6, OLD]]
+    assert y[0].tolist() == y[3].tolist() == [OLD] * 4
