@@ -77,6 +77,20 @@ def _of_one_bit(operate: Any) -> Any:
     return operated
 
 
+def _of_elements_in_order(operate: Any) -> Any:
+    """An atomic operation; the interpreter's takes elements to lie side by side, which halves of a tile do not."""
+
+    def operated(builder: Any, *operands: Any) -> Any:
+        handle = triton.runtime.interpreter.TensorHandle
+        given = (
+            handle(np.array(each.data, order="C"), each.dtype) if isinstance(each, handle) else each
+            for each in operands
+        )
+        return operate(builder, *given)
+
+    return operated
+
+
 def _counts(builder: Any, *operands: Any) -> Any:
     """The interpreter's are as wide as what they count, whatever type they say they have."""
     counted = _histogram(builder, *operands)
@@ -112,6 +126,8 @@ _along.check_tensor, _along.to_tensor = _from_the_first, _wrapped
 _builder.create_histogram = _counts
 for name in ("create_add", "create_sub"):
     setattr(_builder, name, _of_one_bit(getattr(_builder, name)))
+for name in ("create_atomic_rmw", "create_atomic_cas"):
+    setattr(_builder, name, _of_elements_in_order(getattr(_builder, name)))
 
 #: What the emitted source is for: a device that has all options.
 _DEVICE = Target("cuda", 90, 32)

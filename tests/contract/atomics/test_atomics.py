@@ -386,3 +386,17 @@ def test_what_takes_no_part_is_read_as_beyond_the_tensor(application, without, w
         (Tensor(1), Tensor(1, other=other), Tensor(1)),
     )(x, y, old)
     assert old.tolist() == (without if other is None else with_other)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_half_of_a_tile_is_what_it_holds(size):
+    """Its elements do not lie side by side, which Triton's own interpreter takes them to do."""
+
+    def application(x):
+        _, half = ntl.split(ntl.join(x, ntl.full((3,), 3.0, ntl.float32)))
+        ntl.atomic_max(x, half)
+        ntl.atomic_add(x, half)
+
+    x = torch.arange(1.0, size + 1)
+    ninetoothed.make(lambda x: (x.tile((3,)),), application, (Tensor(1),))(x)
+    assert x.tolist() == [max(value, 3) + 3 for value in range(1, size + 1)]
