@@ -100,6 +100,10 @@ class Knowledge:
         """What is known of a value, with those masks alone where a tile that it is stored to may have more."""
         raise NotImplementedError
 
+    def depends_on_tile(self, mask: TileMask) -> bool:
+        """Whether which lanes a tile's mask leaves out may differ from one tile of its level to another."""
+        raise NotImplementedError
+
     def masks(self, value: Known, origin: ast.AST) -> list[ast.expr]:
         """The masks of a value."""
         found = []

@@ -124,9 +124,14 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
             if place not in validity:
                 is_zero = _is_zero(place, operands, aligned, zero_of)
                 is_lowest = place in lowest
-                is_loaded = all(own[place].is_loaded for own in aligned if place in own)
+                there = [each[place] for each in aligned if place in each]
                 validity[place] = replace(
-                    mask, is_zero=is_zero, is_lowest=is_lowest, is_kept=False, is_loaded=is_loaded
+                    mask,
+                    is_zero=is_zero,
+                    is_lowest=is_lowest,
+                    is_kept=False,
+                    is_loaded=all(each.is_loaded for each in there),
+                    is_met=all(each.is_met for each in there),
                 )
     return Known(validity=tuple(validity.values()))
 

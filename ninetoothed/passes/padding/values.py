@@ -101,15 +101,10 @@ class Values(Knowledge):
         if parameter.source.other is not None:
             return UNKNOWN
         layout = tuple(range(len(parameter.tile_shape)))
-        mask = TileMask(
-            key_of(tile),
-            Origin(tile, self.statement),
-            layout,
-            is_zero,
-            is_loaded=True,
-            is_met=parameter.is_by_size,
-        )
-        return Known(validity=(mask,))
+        origin = Origin(tile, self.statement)
+        mask = TileMask(key_of(tile), origin, layout, is_zero, is_loaded=True)
+        is_met = parameter.is_by_size and not self.depends_on_tile(mask)
+        return Known(validity=(replace(mask, is_met=is_met),))
 
     def visit_forwarded(self, node: nodes.Forwarded) -> tuple[ast.expr, Known]:
         """The stored value as memory would give it back."""

@@ -220,3 +220,44 @@ def test_rows_and_columns_that_were_added_stay_as_they_were_where_rows_are_sorte
     ninetoothed.make(arrangement, stored_sorted, (Tensor(2), Tensor(2)))(x, y)
     assert y[1:3].tolist() == [[1, 2, 3, OLD], [4, 5, 6, OLD]]
     assert y[0].tolist() == y[3].tolist() == [OLD] * 4
+
+
+# Another tile of a tensor.
+
+
+def sums_of_the_next(x, w, y):
+    for k in range(y.shape[0]):
+        y[k] = ntl.sum(w[:, None] + x[k + 1][None, :], axis=0)
+
+
+def greatest_of_the_second(x, w, y):
+    for k in range(y.shape[0]):
+        y[k] = ntl.max(w[:, None] + x[1][None, :], axis=0)
+
+
+def the_second_in_order(x, w, y):
+    for k in range(y.shape[0]):
+        y[k] = ntl.sort(x[1])
+
+
+def the_next_and_one(x, w, y):
+    for k in range(y.shape[0]):
+        y[k] = x[k + 1] + 1
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (sums_of_the_next, [15, 17, 0, 0, 0, 0]),
+        (greatest_of_the_second, [8, 9, -float("inf"), -float("inf"), 8, 9]),
+        (the_second_in_order, [5, 6, OLD, OLD, 5, 6]),
+        (the_next_and_one, [6, 7, 1, 1, 1, 1]),
+    ],
+)
+def test_what_another_tile_does_not_have_is_treated_alike(application, expected):
+    def arrangement(x, w, y):
+        return x.tile((4,)).tile((-1,)), w.tile((-1,)), y.tile((4,)).tile((-1,))
+
+    x, w, y = torch.arange(1.0, 7), torch.tensor([2.0, 3]), torch.full((6,), OLD)
+    ninetoothed.make(arrangement, application, vectors(3))(x, w, y)
+    assert y.tolist() == expected
