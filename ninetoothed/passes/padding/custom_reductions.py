@@ -1,7 +1,8 @@
 """``reduce`` and ``associative_scan`` with a function of the user's: padding left out of them.
 
 Where the function is one whose identity is known, that stands in the padding. Where not, each element
-is accompanied by whether it is real, and the function only sees two elements that both are.
+is accompanied by whether it is real, and the function only sees two elements that both are. Of no element
+it makes nothing; where what that is may be stored it is 0, whichever function it is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ninetoothed.passes.padding.validity import UNKNOWN, Known, reduced
 from ninetoothed.passes.rewriting import assign, language, read
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
-from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.program.tile_masks import TileMask, may_be_stored
 
 #: The identity of a function that only applies this to its two parameters.
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -53,7 +54,7 @@ def call(
             nodes.location(node),
         )
     identity = _identity(analysis.helpers.get(function.name))
-    if identity is not None and value.items is None:
+    if identity is not None and value.items is None and not any(map(may_be_stored, validity)):
         arguments.mask(0, identity)
         return node, result
     return _accompanied(analysis, node, arguments, validity, function, values), result
@@ -112,6 +113,8 @@ def _accompanied(
     is_tuple = isinstance(given, ast.Tuple)
     elements = given.elts if isinstance(given, ast.Tuple) else [given]
     real = is_real(analysis, nodes.clone(elements[0]), validity, node)
+    if any(map(may_be_stored, validity)):
+        elements = [_or_zero(analysis, element, validity) for element in elements]
     name = _real_helper(analysis, function, len(elements))
     arguments.put_named("combine_fn", 2, nodes.at(nodes.ExternRef(name=name), node))
     whole = nodes.at(ast.Tuple(elts=[*elements, real], ctx=ast.Load()), node)
@@ -130,6 +133,12 @@ def _accompanied(
     analysis.draft.insert_before(analysis.statement, assign(name, made, node))
     items = [item_of(read(name, node), index, node) for index in range(len(elements))]
     return nodes.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
+
+
+def _or_zero(analysis: Knowledge, value: ast.expr, validity: list[TileMask]) -> ast.expr:
+    """A value, and 0 where nothing is."""
+    masks = analysis.masks(Known(validity=tuple(validity)), value)
+    return nodes.at(nodes.Masked(value=value, masks=masks, identity="zero"), value)
 
 
 def is_real(

@@ -99,10 +99,14 @@ def _with_reality(tiles: Tiles, function: Any) -> tuple[Tiles, Combine, tuple[An
     """The tiles, what combines them, and their masks; with "this lane is real" where marked."""
     combine = _combination(function, [tile.dtype for tile in tiles])
     validity = tuple({id(mask): mask for tile in tiles for mask in tile.validity}.values())
-    plain = tuple(Tile(tile.data, tile.dtype) for tile in tiles)
     if not validity:
-        return plain, combine, ()
+        return tuple(Tile(tile.data, tile.dtype) for tile in tiles), combine, ()
     is_real = Tile(np.broadcast_to(all_of(validity), tiles[0].shape), dtypes.bool)
+    # What is made of nothing, and may be stored, is 0.
+    none = (np.zeros((), tile.data.dtype) for tile in tiles)
+    plain = (
+        Tile(np.where(is_real.data, tile.data, zero), tile.dtype) for tile, zero in zip(tiles, none)
+    )
     return (*plain, is_real), _choosing_real(combine), validity
 
 
