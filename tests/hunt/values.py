@@ -23,7 +23,10 @@ class Ambiguous(Exception):
 
 #: Forms that move elements: what they give exists where it does, and is stored nowhere else.
 RESHAPED = frozenset(("ravel", "flat", "flat view"))
-MOVED = RESHAPED | {"gather", "cat", "interleave"}
+MOVED = RESHAPED | {
+    *("gather", "cat", "interleave", "interleave by name", "join", "join by name", "split"),
+    *("sort", "topk"),
+}
 
 #: The bits of a float's mantissa, the hidden one too, and what it holds at most here.
 FLOATS = {"float16": (11, 4e3), "bfloat16": (8, 1e5), "float32": (24, 1e6), "float64": (53, 1e9)}
