@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.passes.padding.moves import held_mask
+from ninetoothed.passes.padding.moves import held_mask, like_all
 from ninetoothed.passes.padding.rounds import Carried, Knowns, lost_masks, of_either, on_demand
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
@@ -197,9 +197,11 @@ class Branches(Carried):
         if wish not in self.needed:
             for way, _ in ways:
                 known = with_rank(way[name])
-                way[name] = replace(known, validity=(*known.validity, on_demand(wish, lost)))
+                mask = like_all(on_demand(wish, lost), lost)
+                way[name] = replace(known, validity=(*known.validity, mask))
             return
-        self.say_where(name, statement, ways)
+        of = (*one[name].validity, *other[name].validity)
+        self.say_where(name, statement, ways, of)
 
     def choose(self, statement: ast.Assign) -> None:
         """A variable gets one of two values, of which other elements exist.
@@ -219,7 +221,7 @@ class Branches(Carried):
         one, other = (with_rank(way, known.rank) for way in self.ways)
         lost = lost_masks(one, other) + lost_masks(other, one)
         if wish not in self.needed:
-            mask = on_demand(wish, lost)
+            mask = like_all(on_demand(wish, lost), lost)
         else:
             body, orelse = (self.real(target.id, way, statement) for way in (one, other))
             exists = ast.IfExp(test=read(test, statement), body=body, orelse=orelse)
@@ -228,7 +230,7 @@ class Branches(Carried):
             self.draft.insert_after(
                 statement, assign(variable, nodes.at(exists, statement), statement)
             )
-            mask = held_mask(variable, known.rank, statement)
+            mask = held_mask(variable, known.rank, statement, lost)
         self.known[target.id] = replace(known, validity=(*with_rank(known).validity, mask))
 
     def check_splits(self, statement: ast.If) -> None:

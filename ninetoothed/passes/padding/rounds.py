@@ -145,13 +145,19 @@ class Carried(Values):
             return
         self.say_where(name, statement, ways)
 
-    def say_where(self, name: str, statement: ast.If, ways: Ways) -> None:
-        """Has a variable say at the end of each way of an ``if`` where another holds an element."""
+    def say_where(
+        self, name: str, statement: ast.If, ways: Ways, of: tuple[TileMask, ...] | None = None
+    ) -> None:
+        """Has a variable say at the end of each way of an ``if`` where another holds an element.
+
+        Args:
+            of: see `held_mask`.
+        """
         variable = self.draft.fresh(f"{name}_exists")
         self.rounds.add(variable)
         for way, block in ways:
             block.append(assign(variable, self.real(name, way[name], statement), statement))
-            mask = held_mask(variable, way[name].rank, statement)
+            mask = held_mask(variable, way[name].rank, statement, of)
             way[name] = replace(way[name], validity=(mask,))
 
     def implied(
@@ -260,7 +266,7 @@ class Carried(Values):
 
         def is_beyond(mask: TileMask) -> bool:
             if mask.wanted is not None:
-                return mask.wanted[0] in ("moved", "either")
+                return mask.wanted[0] in ("moved", "either", "way", "chosen")
             return self.is_elsewhere(mask, tile, mask.is_in_place)
 
         return replace(
