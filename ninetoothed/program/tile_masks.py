@@ -120,4 +120,6 @@ def to_be_masked(
     """
     rank = max((len(mask.layout) for mask in masks), default=0)
     found = [with_dimensions(mask, rank) for mask in masks if not holds_identity(mask, identity)]
-    return [mask for mask in found if axis is None or follows(mask, axis) or may_be_stored(mask)]
+    if axis is None or rank == 1:
+        return found
+    return [mask for mask in found if follows(mask, axis) or may_be_stored(mask)]

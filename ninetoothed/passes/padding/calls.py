@@ -16,6 +16,7 @@ from ninetoothed.passes.padding.validity import (
     Known,
     accumulated,
     in_other_lanes,
+    is_left,
     joined,
     rearranged,
     reduced,
@@ -186,13 +187,8 @@ def _outer(operand: Known, places: list[int | None], contracted: int) -> list[Ti
             is_kept=False,
         )
         for old, mask in pairs
-        if any_dim(mask.layout)
+        if is_left(old, mask, contracted)
     ]
-
-
-def any_dim(layout: tuple[int | None, ...]) -> bool:
-    """Whether a mask depends on a dimension at all."""
-    return any(dim is not None for dim in layout)
 
 
 def _trans(arguments: Arguments, operation: Operation) -> Known:

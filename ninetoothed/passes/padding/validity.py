@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed.program import types
+from ninetoothed.program.nodes import ElementRef, TileRef
 from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.program.types import Shape, ValueType, are_same, differ, is_one
 
@@ -283,9 +284,24 @@ def reduced(value: Known, axis: int | None, keep_dims: bool) -> Known:
     if not keep_dims:
         places = [place for place in places if place is not None]
     result = rearranged(value, places).changed()
-    # What no dimension is left of says nothing about one element and another.
-    validity = (m for m in result.validity if any(dim is not None for dim in m.layout))
-    return replace(result, validity=tuple(validity))
+    if rank == 1:
+        return replace(result, validity=())
+    pairs = zip(with_rank(value).validity, result.validity)
+    validity = tuple(mask for own, mask in pairs if is_left(own, mask, axis))
+    return replace(result, validity=validity)
+
+
+def is_left(before: TileMask, after: TileMask, axis: int) -> bool:
+    """Whether a mask says something of what elements along an axis become.
+
+    What no dimension is left of says nothing about one element and another; nor does it of all of them
+    that a whole tile, which may be outside of its level, depends on none.
+    """
+    if any(dim is not None for dim in after.layout):
+        return True
+    tile = before.origin.tile
+    is_of_level = isinstance(tile, TileRef) and not isinstance(tile, ElementRef)
+    return before.layout[axis] is None and not is_of_level
 
 
 def reshaped(value: Known, shape: Shape | None) -> Known:

@@ -71,6 +71,26 @@ def greatest_of_columns(x, w, y):
     y = ntl.max(w[:, None] + x[None, :], axis=0)  # noqa: F841
 
 
+def added(one, other):
+    return one + other
+
+
+def greater(one, other):
+    return ntl.maximum(one, other) + 0 * one
+
+
+def sums_by_a_function(x, w, y):
+    y = ntl.reduce(w[:, None] + x[None, :], 0, added)  # noqa: F841
+
+
+def greatest_by_a_function(x, w, y):
+    y = ntl.reduce(w[:, None] + x[None, :], 0, greater)  # noqa: F841
+
+
+def scanned_by_a_function(x, w, y):
+    y = ntl.associative_scan(x + 1, 0, added)  # noqa: F841
+
+
 def sums_in_rows(x, w, y):
     y = ntl.sum(ntl.cumsum(w[:, None] * 0 + (x + 1)[None, :], 1), axis=0)  # noqa: F841
 
@@ -150,6 +170,9 @@ def _flipped(x, there):
 CASES = {
     sums_of_columns: lambda x, there, w: np.where(there, w.sum() + len(w) * x, 0),
     greatest_of_columns: lambda x, there, w: np.where(there, w.max() + x, -np.inf),
+    sums_by_a_function: lambda x, there, w: np.where(there, w.sum() + len(w) * x, 0),
+    greatest_by_a_function: lambda x, there, w: np.where(there, w.max() + x, 0),
+    scanned_by_a_function: lambda x, there, w: np.cumsum(there * (x + 1)),
     sums_in_rows: lambda x, there, w: np.where(there, len(w) * np.cumsum(there * (x + 1)), 0),
     sums_of_rows: lambda x, there, w: (np.append(w, [0] * 4)[:4] * there.sum()) + x.sum(),
     one_of_two: lambda x, there, w: _where(there, x + 1),
@@ -261,3 +284,71 @@ def test_what_another_tile_does_not_have_is_treated_alike(application, expected)
     x, w, y = torch.arange(1.0, 7), torch.tensor([2.0, 3]), torch.full((6,), OLD)
     ninetoothed.make(arrangement, application, vectors(3))(x, w, y)
     assert y.tolist() == expected
+
+
+# One element, which no dimension is left of.
+
+
+def sums_with_one(x, w, y):
+    y = ntl.sum((w * x[2])[:, None] + w[None, :], axis=0)  # noqa: F841
+
+
+def greatest_sum_with_one(x, w, y):
+    y = ntl.maximum(ntl.max(ntl.sum((w * x[2])[:, None] + w[None, :], axis=0), axis=0), 1.0) + w  # noqa: F841
+
+
+def product_with_one(x, w, y):
+    rows = ntl.broadcast_to(w[:, None] * x[2], (4, 16))
+    y = ntl.sum(ntl.dot(rows, ntl.full((16, 4), 1.0, ntl.float32)), axis=0)  # noqa: F841
+
+
+def sum_with_one(x, w, y):
+    y = ntl.sum(w * x[2], axis=0) + w  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected", "without"),
+    [
+        (sums_with_one, lambda w: 3 * w.sum() + len(w) * w, [OLD, OLD]),
+        (greatest_sum_with_one, lambda w: (3 * w.sum() + len(w) * w).max() + w, [3, 4]),
+        (product_with_one, lambda w: 0 * w + 48 * w.sum(), [OLD, OLD]),
+        (sum_with_one, lambda w: 3 * w.sum() + w, [2, 3]),
+    ],
+)
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_an_element_that_is_not_there_is_in_no_sum(application, expected, without, size):
+    def arrangement(x, w, y):
+        return x.tile((4,)), w.tile((4,)), y.tile((4,))
+
+    w = np.arange(2.0, size + 2)
+    x, y = torch.arange(1.0, size + 1), torch.full((size,), OLD)
+    kernel = ninetoothed.make(arrangement, application, vectors(3))
+    kernel(x, torch.arange(2.0, size + 2), y)
+    assert y.tolist() == (without if size == 2 else expected(w).tolist())
+
+
+# One way of a branch.
+
+
+def chosen(x, w, n, y):
+    value = w if n > 0 else x
+    y = ntl.where(value > 0, ntl.sort(w), ntl.sort(w))  # noqa: F841
+
+
+def chosen_in_a_branch(x, w, n, y):
+    value = w + 0
+    if n == 0:
+        value = x + 0
+    y = ntl.where(value + ntl.sum(value) * 0 > 0, ntl.sort(w), ntl.sort(w))  # noqa: F841
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("application", [chosen, chosen_in_a_branch])
+def test_what_one_way_does_not_have_is_read_beside_what_moved(application, number):
+    def arrangement(x, w, n, y):
+        return x.pad(((1, 1),)).tile((4,)), w.tile((4,)), n, y.tile((4,))
+
+    x, w, y = torch.arange(1.0, 5), torch.arange(2.0, 8), torch.full((6,), OLD)
+    tensors = (Tensor(1), Tensor(1), Tensor(0), Tensor(1))
+    ninetoothed.make(arrangement, application, tensors)(x, w, number, y)
+    assert y.tolist() == [2, 3, 4, 5, 6, 7]

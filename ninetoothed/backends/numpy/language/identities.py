@@ -49,9 +49,9 @@ def without_padding(tile: Tile, identity: str) -> Array:
 def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> Validity:
     """What remains of a tile's ``validity``: an element exists where one that it was made of does.
 
-    Masks that depend on ``axis`` alone (None: all) leave nothing.
+    Masks that depend on ``axis`` alone (None: all) leave nothing: one number of a whole tile exists.
     """
-    if axis is None:
+    if axis is None or tile.ndim == 1:
         return ()
     kept = []
     along = tuple(mask for mask in tile.validity if mask.shape[axis] != 1)
