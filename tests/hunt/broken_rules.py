@@ -80,8 +80,8 @@ _VALIDITY = {
     ),
     "a loaded tile exists everywhere": (
         "padding/values",
-        "        return Known(validity=(mask,))\n\n    def visit_forwarded",
-        "        return UNKNOWN\n\n    def visit_forwarded",
+        "        return Known(validity=(replace(mask, is_met=is_met),))",
+        "        return UNKNOWN",
     ),
     "what negates is as before": (
         "padding/values",
