@@ -12,6 +12,7 @@ language and its arrangement, a kernel like any other.
 - ``accesses``: which programs share an input's elements
 - ``exchange``: dimensions of the grid that an input's elements do not differ in, as loops
 - ``parts``: sums over programs that are left in parts, added up
+- ``absent``: inputs of which a store takes what is computed where they have no element
 - ``arranging``: the gradients' tensors, arranged as those that they are gradients of
 - ``text``, ``redefined``: statements as an application's source, and the kernel of it
 - ``derive``: all of it

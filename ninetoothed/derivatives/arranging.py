@@ -17,8 +17,12 @@ from ninetoothed.tensors.tensor import Tensor
 Sizes = Mapping[Symbol, Expression]
 
 
-def like(source: Tensor, leading: int = 0) -> Tensor:
-    """A new tensor, declared as another one, with so many leading dimensions more."""
+def like(source: Tensor, other: Any, leading: int = 0) -> Tensor:
+    """A new tensor, declared as another one, with so many leading dimensions more.
+
+    Args:
+        other: what its elements out of bounds read as.
+    """
     entries: list[Any] = [None] * leading
     options: list[Any] = [None] * leading
     for size in source.shape:
@@ -26,8 +30,17 @@ def like(source: Tensor, leading: int = 0) -> Tensor:
         entries.append(None if is_own else size)
         options.append(_declared(size) if is_own else None)
     return Tensor(
-        shape=tuple(entries), dtype=source.dtype, shape_options=tuple(options), other=source.other
+        shape=tuple(entries), dtype=source.dtype, shape_options=tuple(options), other=other
     )
+
+
+def gradient_like(source: Tensor, is_zero: bool = False) -> Tensor:
+    """A new tensor of gradients: what reads as a number that is no element has a gradient of 0.
+
+    Args:
+        is_zero: whether it is 0 beyond the end whatever the tensor has there.
+    """
+    return like(source, None if source.other is None and not is_zero else 0)
 
 
 def _declared(size: Any) -> dict[str, Any]:

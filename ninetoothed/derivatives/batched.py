@@ -74,7 +74,8 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
     if any(places[p.name] is None for p in parameters if p.name not in names):
         return None
     sources = {
-        p.name: like(p.source, leading=1) if p.name in names else p.source for p in parameters
+        p.name: like(p.source, p.source.other, leading=1) if p.name in names else p.source
+        for p in parameters
     }
     sizes = {
         as_symbol(old): new

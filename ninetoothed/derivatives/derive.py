@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ninetoothed.derivatives import arranging
+from ninetoothed.derivatives.absent import moves, read_as_zeros
 from ninetoothed.derivatives.accesses import SharedError, are_selected, is_covered, shared
-from ninetoothed.derivatives.arranging import arranged_as, like, sizes_of, symbols_of, unexpanded
+from ninetoothed.derivatives.arranging import arranged_as, sizes_of, symbols_of, unexpanded
 from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.redefined import redefined
@@ -277,15 +279,23 @@ class _Deriving:
         # What else stands for a tensor whose sizes alone are needed.
         whole = {old: new for old, new in made.items() if new not in in_parts}
         standing = {**gradients, **whole}
+        is_moved = moves(body)
         sources = {
             new: Tensor(1 + len(self.parameters[old].tile_shape))
             if new in in_parts
-            else like(self.parameters[old].source)
+            else arranging.gradient_like(
+                self.parameters[old].source, is_moved and old in self.outputs
+            )
             for old, new in (*made.items(), *gradients.items())
         }
         extra = [] if exchange is None else exchange.sizes
         kept = self.kept(body, standing, in_parts, extra)
         sizes: dict[Symbol, Expression] = {}
+        as_zeros = kept & read_as_zeros(self.definition, body)
+        for name in as_zeros:
+            source = self.parameters[name].source
+            sources[name] = arranging.like(source, 0)
+            sizes |= sizes_of(source, sources[name])
         for old, new in standing.items():
             if old not in kept:
                 sizes |= sizes_of(self.parameters[old].source, sources[new])
@@ -311,7 +321,7 @@ class _Deriving:
         given = {old: new for old, new in gradients.items() if new in arranged}
         equal: dict[Symbol, Expression] = {
             symbol: as_symbol(size).substitute(self.equal)
-            for old, new in standing.items()
+            for old, new in (*standing.items(), *zip(as_zeros, as_zeros))
             for symbol, size in sizes_of(sources[new], self.parameters[old].source).items()
         }
         equal = {**self.equal, **equal}
