@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
+from ninetoothed.frontends.torch_derivatives import (
+    function_of,
+    guarding,
+    jvp_of,
+    kept_values,
+    saves_tensors,
+)
 from ninetoothed.frontends.torch_kinds import check_in_place, check_inputs
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
@@ -107,7 +114,7 @@ def _recorded(
         "setup_context": setup_transformable,
         "backward": backward,
         "vmap": _over_batch(definition, lambda *arguments: transformable.apply(*arguments)),
-        "jvp": _jvp(definition),
+        "jvp": jvp_of(definition),
     }
 
     def forward_with_context(ctx: Any, *arguments: Any) -> Any:
@@ -117,8 +124,8 @@ def _recorded(
 
     # With `setup_context` PyTorch binds the arguments anew at each call, and `Function.apply` asks once
     # more what the short way knows: that no transformation is near.
-    plain = _function(definition, {"forward": forward_with_context, "backward": backward})
-    transformable: Any = _function(definition, parts)
+    plain = function_of(definition, {"forward": forward_with_context, "backward": backward})
+    transformable: Any = function_of(definition, parts)
     return super(torch.autograd.Function, plain).apply, transformable.apply
 
 
@@ -138,13 +145,6 @@ def _completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]
         return tuple(bound.arguments.values())
 
     return complete
-
-
-def _function(definition: OperatorDefinition, parts: dict[str, Callable[..., Any]]) -> Any:
-    import torch
-
-    static = {name: staticmethod(function) for name, function in parts.items()}
-    return type(definition.name.partition("::")[2], (torch.autograd.Function,), static)
 
 
 def _short_way(
@@ -236,7 +236,7 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
     places = {entry.name: place for place, entry in enumerate(definition.inputs)}
     made = {entry.name: -1 - place for place, entry in enumerate(reversed(definition.outputs))}
     taken = [(made | places)[name] for name in definition.saved]
-    are_tensors = _saves_tensors(definition)
+    are_tensors = saves_tensors(definition)
 
     def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> list[Any]:
         known = (*inputs, *output) if isinstance(output, tuple) else (*inputs, output)
@@ -252,33 +252,15 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
     return setup_context
 
 
-def _saves_tensors(definition: OperatorDefinition) -> bool:
-    """Whether all that backward needs are tensors; what is passed by value may be one too, or not."""
-    may_be_other = {entry.name for entry in definition.inputs if entry.kind != "tensor"}
-    return may_be_other.isdisjoint(definition.saved)
-
-
-def _kept(definition: OperatorDefinition) -> Callable[..., Sequence[Any]]:
-    """What gives the values that were kept for backward, of a context and its tensors."""
-    if _saves_tensors(definition):
-        return lambda ctx, tensors: tensors  # type: ignore[no-any-return]
-
-    def kept(ctx: Any, tensors: Iterable[Any]) -> list[Any]:
-        saved = iter(tensors)
-        return [next(saved) if value is None else value[0] for value in ctx.kept]
-
-    return kept
-
-
 def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) -> Callable[..., Any]:
     import torch
 
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
     is_recorded, is_plain = torch.is_grad_enabled, len(tensors) == len(definition.inputs)
-    kept = _kept(definition)
+    kept, guarded = kept_values(definition), guarding(definition)
 
     def backward(ctx: Any, *gradients: Any) -> Any:
-        saved = kept(ctx, ctx.saved_tensors)
+        saved = guarded(kept(ctx, ctx.saved_tensors))
         if definition.is_selective:
             needed = ctx.needs_input_grad
             asked = needed if is_plain else tuple([needed[place] for place in tensors])
@@ -342,48 +324,6 @@ def vmap(
     import torch
 
     return torch.vmap(function, in_dims)  # type: ignore[no-any-return]
-
-
-def _jvp(definition: OperatorDefinition) -> Callable[..., Any]:
-    """Forward mode, of backward: what multiplies by the transpose of a matrix is linear in its factor.
-
-    Its own derivative by that factor is the matrix, so backward must have a derivative.
-    """
-    import torch
-
-    derivative = definition.backward
-    assert derivative is not None
-    tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
-    keep = _kept(definition)
-
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        # Without the tangents that they have: what is computed here is linear in those.
-        unpack = torch.autograd.forward_ad.unpack_dual
-        kept = keep(ctx, [unpack(each).primal for each in ctx.saved_tensors])
-        moved = [tangents[place] for place in tensors]
-        keywords = {}
-        if definition.is_selective:
-            keywords["needed"] = [tangent is not None for tangent in moved]
-        used: list[Any] = []
-
-        def gradients(*cotangents: Any) -> tuple[Any, ...]:
-            found = definition.checked_gradients(derivative(*cotangents, *kept, **keywords))
-            pairs = [(g, t) for g, t in zip(found, moved) if g is not None and t is not None]
-            if not all(gradient.requires_grad for gradient, _ in pairs):
-                raise ArgumentError(
-                    f"operator {definition.name!r} has no derivative in forward mode (jvp): it would be "
-                    "the derivative of its `backward`, which is made of operators that have none. Give "
-                    'these a `backward` too, or derive both: backward="derive"'
-                )
-            used[:] = [tangent for _, tangent in pairs]
-            return tuple(gradient for gradient, _ in pairs)
-
-        zeros = [torch.zeros(size, dtype=dtype, device=at) for size, dtype, at in ctx.outputs]
-        _, pull = torch.func.vjp(gradients, *zeros)
-        found = pull(tuple(used))
-        return found if len(zeros) > 1 else found[0]
-
-    return jvp
 
 
 #: The operators whose shardings DTensor knows.

@@ -97,6 +97,7 @@ class OperatorDefinition:
         is_selective: whether `backward` takes by keyword ``needed``, for each tensor among the inputs
             whether its gradient is asked for, and ``is_last``, whether gradients are not derived again;
             both are left out where the framework does not say.
+        ungiven: outputs whose gradients `backward` is not given.
     """
 
     name: str
@@ -107,6 +108,7 @@ class OperatorDefinition:
     saved: tuple[str, ...] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     is_selective: bool = False
+    ungiven: frozenset[str] = frozenset()
     autocast: str | None = None
     batched: Callable[[frozenset[str]], Callable[..., Any] | None] | None = None
 

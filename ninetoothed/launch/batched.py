@@ -64,6 +64,7 @@ class Batching:
                 for new, old in zip(definition.outputs, operator.outputs)
             ),
             is_selective=operator.is_selective,
+            ungiven=operator.ungiven,
             autocast=operator.autocast,
         )
         places = {entry.name: place for place, entry in enumerate(operator.inputs)}

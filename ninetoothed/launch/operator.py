@@ -96,7 +96,8 @@ def op(
         )
     definition = define_operator(name, fixed, outputs, backward, saved, constants)
     if backward is not None and shown is not None:
-        definition = replace(definition, backward=_of_shown(definition, backward, shown))
+        of_all = _of_shown(definition, backward, shown)
+        definition = replace(definition, backward=of_all, ungiven=frozenset(hidden))
     return Operator(kernel, replace(definition, autocast=rule), shown)
 
 

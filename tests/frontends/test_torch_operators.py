@@ -314,6 +314,16 @@ def test_what_is_hidden_is_saved_and_not_returned(squared, way):
     assert torch.equal(torch.func.grad(lambda x: squared(x).sum())(x.detach()), 2 * x)
 
 
+def test_a_second_derivative_does_not_lose_what_is_hidden(squared):
+    x = torch.randn(5, requires_grad=True)
+    (gradient,) = torch.autograd.grad(squared(x).sum(), x, create_graph=True)
+
+    with pytest.raises(ArgumentError, match="not given the gradients of what is hidden: twice"):
+        torch.autograd.grad(gradient.sum(), x)
+    with pytest.raises(ArgumentError, match="is hidden: twice"):
+        torch.func.grad(lambda x: torch.func.grad(lambda x: squared(x).sum())(x).sum())(x.detach())
+
+
 def test_a_derived_backward_loads_what_is_hidden():
     outputs = {"square": like("input"), "twice": like("input")}
     operator = made(squared_apart, outputs, backward="derive", hidden=("square",))

@@ -1,0 +1,105 @@
+"""The parts of an operator's derivatives in PyTorch: what is kept for backward, and forward mode of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.operator import OperatorDefinition
+
+
+def function_of(definition: OperatorDefinition, parts: dict[str, Callable[..., Any]]) -> Any:
+    import torch
+
+    static = {name: staticmethod(function) for name, function in parts.items()}
+    return type(definition.name.partition("::")[2], (torch.autograd.Function,), static)
+
+
+def saves_tensors(definition: OperatorDefinition) -> bool:
+    """Whether all that backward needs are tensors; what is passed by value may be one too, or not."""
+    may_be_other = {entry.name for entry in definition.inputs if entry.kind != "tensor"}
+    return may_be_other.isdisjoint(definition.saved)
+
+
+def kept_values(definition: OperatorDefinition) -> Callable[..., Sequence[Any]]:
+    """What gives the values that were kept for backward, of a context and its tensors."""
+    if saves_tensors(definition):
+        return lambda ctx, tensors: tensors  # type: ignore[no-any-return]
+
+    def kept(ctx: Any, tensors: Iterable[Any]) -> list[Any]:
+        saved = iter(tensors)
+        return [next(saved) if value is None else value[0] for value in ctx.kept]
+
+    return kept
+
+
+def guarding(definition: OperatorDefinition) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """What has those of the saved values refuse a gradient which `backward` would not be given."""
+    import torch
+
+    def refused(ctx: Any, gradient: Any) -> Any:
+        raise ArgumentError(
+            f"operator {definition.name!r} is derived twice, and its `backward` is not given the gradients of "
+            f"what is hidden: {', '.join(sorted(definition.ungiven))}. Return that, or, where it does not "
+            "depend on the inputs, `detach` it in `backward`"
+        )
+
+    parts: dict[str, Any] = {
+        "forward": lambda value: value.view_as(value),
+        "setup_context": lambda ctx, inputs, output: None,
+        "backward": refused,
+    }
+    guard = function_of(definition, parts)
+    guard.generate_vmap_rule = True
+    is_recorded, is_compiling = torch.is_grad_enabled, torch.compiler.is_compiling
+    are_guarded = [name in definition.ungiven for name in definition.saved]
+
+    def guarded(saved: Sequence[Any]) -> Sequence[Any]:
+        if not any(are_guarded) or not is_recorded() or is_compiling():
+            return saved
+        return [guard.apply(v) if is_guarded else v for v, is_guarded in zip(saved, are_guarded)]
+
+    return guarded
+
+
+def jvp_of(definition: OperatorDefinition) -> Callable[..., Any]:
+    """Forward mode, of backward: what multiplies by the transpose of a matrix is linear in its factor.
+
+    Its own derivative by that factor is the matrix, so backward must have a derivative.
+    """
+    import torch
+
+    derivative = definition.backward
+    assert derivative is not None
+    tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
+    keep = kept_values(definition)
+
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        # Without the tangents that they have: what is computed here is linear in those.
+        unpack = torch.autograd.forward_ad.unpack_dual
+        kept = keep(ctx, [unpack(each).primal for each in ctx.saved_tensors])
+        moved = [tangents[place] for place in tensors]
+        keywords = {}
+        if definition.is_selective:
+            keywords["needed"] = [tangent is not None for tangent in moved]
+        used: list[Any] = []
+
+        def gradients(*cotangents: Any) -> tuple[Any, ...]:
+            found = definition.checked_gradients(derivative(*cotangents, *kept, **keywords))
+            pairs = [(g, t) for g, t in zip(found, moved) if g is not None and t is not None]
+            if not all(gradient.requires_grad for gradient, _ in pairs):
+                raise ArgumentError(
+                    f"operator {definition.name!r} has no derivative in forward mode (jvp): it would be "
+                    "the derivative of its `backward`, which is made of operators that have none. Give "
+                    'these a `backward` too, or derive both: backward="derive"'
+                )
+            used[:] = [tangent for _, tangent in pairs]
+            return tuple(gradient for gradient, _ in pairs)
+
+        zeros = [torch.zeros(size, dtype=dtype, device=at) for size, dtype, at in ctx.outputs]
+        _, pull = torch.func.vjp(gradients, *zeros)
+        found = pull(tuple(used))
+        return found if len(zeros) > 1 else found[0]
+
+    return jvp
