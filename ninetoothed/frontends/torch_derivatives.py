@@ -73,12 +73,13 @@ def jvp_of(definition: OperatorDefinition) -> Callable[..., Any]:
     derivative = definition.backward
     assert derivative is not None
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
-    keep = kept_values(definition)
+    keep, refuse = kept_values(definition), refusing_numbers(definition)
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         # Without the tangents that they have: what is computed here is linear in those.
         unpack = torch.autograd.forward_ad.unpack_dual
         kept = keep(ctx, [unpack(each).primal for each in ctx.saved_tensors])
+        refuse([tangent is not None for tangent in tangents])
         moved = [tangents[place] for place in tensors]
         keywords = {}
         if definition.is_selective:
@@ -103,3 +104,21 @@ def jvp_of(definition: OperatorDefinition) -> Callable[..., Any]:
         return found if len(zeros) > 1 else found[0]
 
     return jvp
+
+
+def refusing_numbers(definition: OperatorDefinition) -> Callable[[Sequence[Any]], None]:
+    """Refuses a gradient, or a tangent, of what is passed by value: it has none.
+
+    Given for each input whether there is one.
+    """
+    names = [entry.name if entry.kind != "tensor" else None for entry in definition.inputs]
+
+    def refuse(wanted: Sequence[Any]) -> None:
+        for name, is_wanted in zip(names, wanted):
+            if name is not None and is_wanted:
+                raise ArgumentError(
+                    f"operator {definition.name!r}: `{name}` is a number of the kernel's, passed by value, and "
+                    f"has no gradient. Give `{name}.item()`, or make it a tensor of one element"
+                )
+
+    return refuse

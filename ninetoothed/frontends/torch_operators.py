@@ -14,6 +14,7 @@ from ninetoothed.frontends.torch_derivatives import (
     guarding,
     jvp_of,
     kept_values,
+    refusing_numbers,
     saves_tensors,
 )
 from ninetoothed.frontends.torch_kinds import check_in_place, check_inputs
@@ -258,8 +259,11 @@ def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) ->
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
     is_recorded, is_plain = torch.is_grad_enabled, len(tensors) == len(definition.inputs)
     kept, guarded = kept_values(definition), guarding(definition)
+    refuse = refusing_numbers(definition)
 
     def backward(ctx: Any, *gradients: Any) -> Any:
+        if not is_plain:
+            refuse(ctx.needs_input_grad)
         saved = guarded(kept(ctx, ctx.saved_tensors))
         if definition.is_selective:
             needed = ctx.needs_input_grad

@@ -324,6 +324,27 @@ def test_a_second_derivative_does_not_lose_what_is_hidden(squared):
         torch.func.grad(lambda x: torch.func.grad(lambda x: squared(x).sum())(x).sum())(x.detach())
 
 
+def test_a_number_that_requires_grad_is_named():
+    def scaled(input, factor, output):
+        output = input * factor  # noqa: F841
+
+    def arrangement(input, factor, output):
+        return input.tile((4,)), factor, output.tile((4,))
+
+    kernel = ninetoothed.make(arrangement, scaled, (Tensor(1), Tensor(0), Tensor(1)))
+    outputs = {"output": like("input")}
+    operator = ninetoothed.op("t::scaled_by_a_number", kernel, outputs, backward="derive")
+    x, factor = torch.ones(3), torch.tensor(2.5)
+
+    with pytest.raises(ArgumentError, match="`factor` is a number.*no gradient"):
+        operator(x, factor.clone().requires_grad_()).sum().backward()
+    with pytest.raises(ArgumentError, match="`factor` is a number"):
+        torch.func.jvp(lambda f: operator(x, f), (factor,), (factor,))
+    x.requires_grad_()
+    operator(x, factor).sum().backward()
+    assert torch.equal(x.grad, torch.full((3,), 2.5))
+
+
 def test_a_derived_backward_loads_what_is_hidden():
     outputs = {"square": like("input"), "twice": like("input")}
     operator = made(squared_apart, outputs, backward="derive", hidden=("square",))
