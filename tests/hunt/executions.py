@@ -103,15 +103,15 @@ def limited(seconds: float, most: float | None = None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _loaded(program: Program, is_plain: bool) -> Iterator[Any]:
+def loaded(text: str, seed: int) -> Iterator[Any]:
     """The module of a program, in a file as long as it is needed."""
     with tempfile.TemporaryDirectory(prefix="hunt-") as folder:
         path = Path(folder, "program.py")
-        path.write_text(module(program, is_plain))
-        spec = importlib.util.spec_from_file_location(f"hunted_{program.seed}", path)
-        loaded = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(loaded)
-        yield loaded
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location(f"hunted_{seed}", path)
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+        yield made
 
 
 def _buffers(program: Program, device: str) -> tuple[dict[str, torch.Tensor], list[torch.Tensor]]:
@@ -185,17 +185,17 @@ def _run(program: Program, backend: str) -> dict[str, dict[str, np.ndarray]]:
         # What is compiled ahead has its element types declared.
         parameters = (replace(p, declared="ninetoothed.{}") for p in program.parameters)
         program = replace(program, parameters=tuple(parameters), declares_scalars=True)
-    with _loaded(program, backend in INTERPRETERS) as loaded:
+    with loaded(module(program, backend in INTERPRETERS), program.seed) as made:
         if backend != "ahead":
-            ran = _called(program, backend, loaded.kernel)
+            ran = _called(program, backend, made.kernel)
             return {} if ran is None else {"": ran}
         from tests.triton.variants import Ahead
 
         several: dict[str, dict[str, np.ndarray]] = {}
         for place in itertools.count():
             chosen = Ahead(place)
-            loaded.kernel.forget_launches()
-            ran = _called(program, backend, loaded.kernel, chosen)
+            made.kernel.forget_launches()
+            ran = _called(program, backend, made.kernel, chosen)
             if chosen.has_run:
                 several[chosen.name_of_variant] = ran
             if chosen.is_last:
@@ -216,7 +216,7 @@ def _called(
         compiled = kernel.compile(*arguments, target=("cuda", 90), **constants)
         assert compiled.asm["cubin"]
         return None
-    with _backend(backend, program.seed, chosen), _fenced(program, backend, buffers):
+    with on_backend(backend, program.seed, chosen), _fenced(program, backend, buffers):
         kernel(*arguments, **constants)
     if backend == "cuda":
         torch.cuda.synchronize()
@@ -263,7 +263,8 @@ def _numbers(buffer: torch.Tensor) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _backend(name: str, seed: int, chosen: Any) -> Iterator[None]:
+def on_backend(name: str, seed: int, chosen: Any = None) -> Iterator[None]:
+    """Kernels that are called on CPU tensors run on a backend of these."""
     if name not in INTERPRETERS:
         yield
         return

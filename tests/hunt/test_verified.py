@@ -17,7 +17,8 @@ from ninetoothed.passes.padding.arguments import Arguments  # noqa: E402
 from ninetoothed.program.nodes import Masked  # noqa: E402
 from ninetoothed.program.verify import MalformedProgramError, verify  # noqa: E402
 from tests.hunt import generate  # noqa: E402
-from tests.hunt.executions import _buffers, _loaded  # noqa: E402
+from tests.hunt.executions import _buffers, loaded  # noqa: E402
+from tests.hunt.text import module  # noqa: E402
 
 PROGRAMS = 60
 
@@ -29,10 +30,10 @@ def verified(seed: int) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with _loaded(drawn, True) as loaded:
+            with loaded(module(drawn, True), drawn.seed) as made:
                 _, tensors = _buffers(drawn, "cpu")
-                call = loaded.kernel.call_of(*tensors, *drawn.given, **constants)
-                program = definition_of(loaded.kernel, call).program
+                call = made.kernel.call_of(*tensors, *drawn.given, **constants)
+                program = definition_of(made.kernel, call).program
                 for each in passes.PASSES:
                     program = each.run(program)
                     verify(program)

@@ -17,6 +17,9 @@ from tests.hunt import executions, generate, reference, shrink
 from tests.hunt.description import Program, with_shapes
 from tests.hunt.text import HEADER, module
 from tests.hunt.values import Ambiguous
+from tests.hunt.variables import generate as variables
+from tests.hunt.variables import run as variables_run
+from tests.hunt.variables import shrink as variables_shrink
 
 #: What a device says that can run nothing any more.
 _ENDED = re.compile(r"CUDA error|illegal|misaligned address|launch failure")
@@ -84,13 +87,13 @@ def _hunted(
     result = {"programs": 0, "counts": counts, "refusals": refusals, "findings": findings}
     result["slowest"] = (0.0, -1, "")
     try:
-        program = generate.program(seed, families)
+        program = drawn(seed, families)
     except Exception:
         findings.append(asdict(Finding(seed, "", "generator", "", "", "", traceback.format_exc())))
         return result
     result["programs"] = 1
     for backend in backends:
-        if not executions.has(program, backend):
+        if not _has(program, backend):
             continue
         tried, found = _first_wrong(program, backend)
         counts[f"{backend} {found.kind}"] = 1
@@ -104,8 +107,26 @@ def _hunted(
     return result
 
 
-def _first_wrong(program: Program, backend: str) -> tuple[Program, executions.Outcome]:
+def drawn(seed: int, families: tuple[str, ...]) -> Any:
+    """The program of a seed, of one of the families."""
+    about_variables = [family for family in families if family in variables.FAMILIES]
+    others = tuple(family for family in families if family not in about_variables)
+    at = random.Random(seed).randrange(len(families))
+    if at >= len(others):
+        return variables.program(seed, about_variables[at - len(others)])
+    return generate.program(seed, others)
+
+
+def _has(program: Any, backend: str) -> bool:
+    if isinstance(program, Program):
+        return executions.has(program, backend)
+    return backend in variables_run.BACKENDS
+
+
+def _first_wrong(program: Any, backend: str) -> tuple[Any, executions.Outcome]:
     """The call that is wrong, or the last, and what became of it."""
+    if not isinstance(program, Program):
+        return program, variables_run.outcome(program, backend)
     found = executions.Outcome("alone")
     for tried in _tried(program, backend):
         found = executions.outcome(tried, backend)
@@ -171,8 +192,14 @@ def _other_shapes(program: Program, choose: random.Random) -> dict[str, tuple[in
 
 
 def _described(seed: int, backend: str, program: Any, found: Any, is_first: bool) -> Finding:
+    is_variables = not isinstance(program, Program)
     if not is_first and found.kind != "slow" and not _ENDED.search(found.detail):
-        program, found = shrink.minimal(program, backend, found)
+        minimal = variables_shrink.minimal if is_variables else shrink.minimal
+        program, found = minimal(program, backend, found)
+    if is_variables:
+        return Finding(
+            seed, backend, found.kind, program.family, program.text, program.called, found.detail
+        )
     tensors = [
         f"{p.name}: {p.shape} {p.dtype} {p.layout} {p.sign}"
         + (f" same as {p.same_as}" if p.same_as else "")
