@@ -34,7 +34,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--backend", default="numpy", help="several with commas")
-    parser.add_argument("--families", default="", help="of arrangements; the usual ones by default")
+    parser.add_argument(
+        "--families",
+        default="",
+        help="of arrangements, the usual ones by default; or of `variables`",
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", help="a file for all of it")
     parser.add_argument("--first", action="store_true", help="end at a finding, as it is")

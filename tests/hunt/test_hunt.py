@@ -60,8 +60,9 @@ LEFT_OUT = {name: reason for reason, names in _REASONS.items() for name in names
 @pytest.mark.parametrize(
     ("backends", "programs", "seed", "families"),
     [
-        ("numpy", 200, 0, ""),
-        ("interpreter,plain", 60, 10**6, ""),
+        ("numpy", 130, 0, ""),
+        ("interpreter,plain", 40, 10**6, ""),
+        ("numpy,interpreter", 36, 7 * 10**6, "variables,padded-variables"),
         ("class,ahead", 16, 4 * 10**8, ""),
         ("numpy,interpreter,plain", 20, 30000023, "biased-chains"),
         ("options", 60, 5 * 10**6, "offered"),
