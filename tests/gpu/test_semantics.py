@@ -44,7 +44,7 @@ _CHOSEN = {
         "test_functions_see_what_they_do_in_python",
         "test_a_tile_is_the_one_that_was_selected",
     ),
-    test_order: ("test_it_means_what_python_says",),
+    test_order: ("test_it_is_what_it_was_when_python_read_it",),
     test_variables: ("test_it_means_what_python_says",),
     test_what_helpers_change: (
         "test_what_was_selected_stays_where_a_helper_changes_the_index",
@@ -90,4 +90,5 @@ _CHOSEN = {
 }
 
 for module, names in _CHOSEN.items():
+    assert globals().keys().isdisjoint(names), f"of {module.__name__} one hides another"
     globals().update({name: getattr(module, name) for name in names})

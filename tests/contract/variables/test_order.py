@@ -218,7 +218,7 @@ def a_name_given_before_a_return(x, n, y):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_it_means_what_python_says(name, n):
+def test_it_is_what_it_was_when_python_read_it(name, n):
     application, expected = CASES[name]
     kernel = ninetoothed.make(
         lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
