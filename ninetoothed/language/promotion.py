@@ -33,8 +33,14 @@ def checked_dtype(dtype: Any) -> DType:
     return found
 
 
+class Double(float):
+    """A Python float of a call that has elements of float64: by itself, and beside integers, it is one too."""
+
+
 def scalar_dtype(value: bool | int | float) -> DType:
     """The type that a Python number has by itself (``ntl.full`` without one, comparisons)."""
+    if isinstance(value, Double):
+        return dtypes.float64
     if isinstance(value, bool):
         return dtypes.bool
     if isinstance(value, int):

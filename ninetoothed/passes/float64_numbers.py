@@ -1,8 +1,9 @@
 """Python's floats are float64 where they meet float64, and by themselves in a call that has such elements.
 
-A compiler makes a float32 of a literal before it asks what it meets, but for operators. So a literal is
-written as ``ntl.full((), 0.3, ntl.float64)``: beside float64, stored as it, and where a variable of the running
-kernel or what an operation makes of numbers alone is to hold it.
+A compiler makes a float32 of a literal before it asks what it meets, but for operators with floats. So a literal
+is written as ``ntl.full((), 0.3, ntl.float64)``: beside float64 and beside integers, stored as it, and where a
+variable of the running kernel or what an operation makes of numbers alone is to hold it. The quotient of two
+integers is float64 as well.
 """
 
 from __future__ import annotations
@@ -85,6 +86,46 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_Store = visit_SourceStore = visit_ElementStore = stored
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if self.is_number(node):
+            return node
+        node.left, node.right = self.beside_integers(node.left, node.op, node.right)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        assert isinstance(node.target, ast.Name)
+        self.generic_visit(node)
+        held = nodes.at(ast.Name(id=node.target.id, ctx=ast.Load()), node)
+        held.__dict__["type"] = type_of(node)
+        left, right = self.beside_integers(held, node.op, node.value)
+        if left is held:
+            node.value = right
+            return node
+        value = nodes.at(ast.BinOp(left=left, op=node.op, right=right), node)
+        return nodes.at(ast.Assign(targets=[node.target], value=value), node)
+
+    def beside_integers(
+        self, left: ast.expr, op: ast.operator, right: ast.expr
+    ) -> tuple[ast.expr, ast.expr]:
+        """Both operands, where what they make is no float by what is not a literal."""
+        kinds = {type_of(each).kind for each in (left, right) if not self.is_number(each)}
+        if not kinds <= {"int", "bool"}:
+            return left, right
+        if isinstance(op, ast.Div) and "float" not in (type_of(left).kind, type_of(right).kind):
+            made = language("cast", [left, _double(left)], left)
+            made.__dict__["type"] = of_dtype(dtypes.float64, type_of(left).shape)
+            return made, right
+        return self.wide(left), self.wide(right)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        if not self.is_number(node):
+            node.values = self.met(node.values)
+        return node
+
+    visit_Rounded, visit_Logical = visit_BinOp, visit_BoolOp
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
         if not is_constant(node, self.constants):
@@ -130,7 +171,7 @@ class _Rewriter(ast.NodeTransformer):
     def met(self, values: list[ast.expr]) -> list[ast.expr]:
         """Values that meet, or that are numbers alone."""
         others = [type_of(value) for value in values if not self.is_number(value)]
-        others = [each for each in others if each.kind != "bool"]
+        others = [each for each in others if each.kind not in ("int", "bool")]
         if others and not any(map(self.is_double, others)):
             return values
         return list(map(self.wide, values))
@@ -149,8 +190,10 @@ class _Rewriter(ast.NodeTransformer):
             return node
         shape = nodes.at(ast.Tuple(elts=[], ctx=ast.Load()), node)
         shape.__dict__["type"] = ValueType(items=())
-        made = language(
-            "full", [shape, node, nodes.at(nodes.DTypeRef(dtype=dtypes.float64), node)], node
-        )
+        made = language("full", [shape, node, _double(node)], node)
         made.__dict__["type"] = of_dtype(dtypes.float64, ())
         return made
+
+
+def _double(node: ast.expr) -> ast.expr:
+    return nodes.at(nodes.DTypeRef(dtype=dtypes.float64), node)

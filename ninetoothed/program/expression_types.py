@@ -200,7 +200,8 @@ class Expressions:
             if result.kind == "float":
                 return result
             known = result.kind == "int" and None not in (left.dtype, right.dtype)
-            return replace(result, kind="float", dtype=dtypes.float32 if known else None)
+            own = dtypes.float64 if self.is_wide else dtypes.float32
+            return replace(result, kind="float", dtype=own if known else None)
         if isinstance(op, ast.Sub):
             return replace(result, is_natural=False)
         if isinstance(op, ast.Mod):
@@ -219,7 +220,7 @@ class Expressions:
         if isinstance(node.op, ast.Invert):
             return replace(operand, is_natural=operand.kind == "bool", number=None)
         if isinstance(operand.number, bool | int | float):
-            return of_number(-operand.number)
+            return of_number(-operand.number, self.is_wide)
         return replace(as_counted(operand), is_natural=False, number=None)
 
     def require_width(self, node: ast.AST, *operands: ValueType) -> None:
@@ -306,7 +307,7 @@ class Expressions:
         if isinstance(node.func, ast.Name):
             given = node.args[0] if node.args else None
             if node.func.id == "float" and isinstance(given, ast.Constant):
-                return of_number(float(str(given.value)))
+                return of_number(float(str(given.value)), self.is_wide)
             known = {"float": ValueType((), "float"), "len": COUNT}
             return known.get(node.func.id, UNKNOWN)
         operation = operation_of(node)
@@ -407,7 +408,7 @@ class OfParts(Expressions):
 
 _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
     ast.Name: lambda expressions, node: expressions.known.get(node.id, UNKNOWN),
-    ast.Constant: lambda expressions, node: of_number(node.value),
+    ast.Constant: lambda expressions, node: of_number(node.value, expressions.is_wide),
     nodes.SymbolValue: _symbol,
     nodes.Padded: _padded,
     nodes.SequenceLength: lambda expressions, node: COUNT,

@@ -98,7 +98,7 @@ class Inference(Expressions):
             )
 
     def _assign(self, node: ast.Assign) -> None:
-        self.assign(node.targets[0], held(self.of(node.value), self.is_wide))
+        self.assign(node.targets[0], held(self.of(node.value)))
 
     def _define(self, node: ast.AnnAssign) -> None:
         assert isinstance(node.target, ast.Name) and node.value is not None
@@ -110,7 +110,7 @@ class Inference(Expressions):
         assert isinstance(node.target, ast.Name)
         old = node.__dict__["type"] = self.known.get(node.target.id, UNKNOWN)
         made = self.operated(old, node.op, self.of(node.value), node)
-        self.assign(node.target, held(made, self.is_wide))
+        self.assign(node.target, held(made))
 
     def _source_store(self, node: SourceStore) -> None:
         self.parts(node)

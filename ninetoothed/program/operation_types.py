@@ -53,7 +53,7 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if operation.results > 1:
         return ValueType(items=(ValueType(shape),) * operation.results)
     if operation.home == "math" or name in _COMPARING:
-        operands = list(map(_unyielding, operands))
+        operands = _unyielding(operands)
     if name in _COMPARING:
         operands = list(map(in_float32, operands))
     found = together(operands, shape)
@@ -77,11 +77,22 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     return ValueType(shape)
 
 
-def _unyielding(value: ValueType) -> ValueType:
-    """A number where it has the type that it has by itself, whatever it meets."""
-    if not isinstance(value.number, bool | int | float):
-        return value
-    return replace(value, dtype=scalar_dtype(value.number), number=None)
+def _unyielding(operands: list[ValueType]) -> list[ValueType]:
+    """Numbers where they have the types that they have by themselves, whatever they meet."""
+    floats = [each.dtype for each in operands if each.number is None and each.kind == "float"]
+    is_beside_others = bool(floats) and not {None, dtypes.float64} & set(floats)
+
+    def typed(value: ValueType) -> ValueType:
+        number = value.number
+        if not isinstance(number, bool | int | float):
+            return value
+        # Beside a float32 a float is one, in a call that has elements of float64 as well.
+        own = scalar_dtype(
+            float(number) if is_beside_others and isinstance(number, float) else number
+        )
+        return replace(value, dtype=own, number=None)
+
+    return list(map(typed, operands))
 
 
 def as_counted(value: ValueType) -> ValueType:

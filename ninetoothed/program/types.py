@@ -16,7 +16,7 @@ from typing import Any
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.language.promotion import common_dtype, dtype_with_scalar, scalar_dtype
+from ninetoothed.language.promotion import Double, common_dtype, dtype_with_scalar, scalar_dtype
 from ninetoothed.program.nodes import Flipped, Kept, Masked
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.expr import Symbol, maximum
@@ -87,10 +87,12 @@ def of_dtype(dtype: Any, shape: Shape | None = None) -> ValueType:
     return ValueType(shape, _KINDS[dtype.kind], dtype, dtype.kind in ("uint", "bool"))
 
 
-def of_number(value: Any) -> ValueType:
-    """A literal."""
+def of_number(value: Any, is_wide: bool = False) -> ValueType:
+    """A literal; with ``is_wide`` one of a call that has elements of float64."""
     if isinstance(value, bool):
         return ValueType((), "bool", None, True, value)
+    if is_wide and isinstance(value, float):
+        value = Double(value)
     if isinstance(value, int | float):
         return ValueType((), "int" if isinstance(value, int) else "float", None, value >= 0, value)
     return UNKNOWN
@@ -107,18 +109,13 @@ def type_of(node: ast.AST) -> ValueType:
     return UNKNOWN if found is None else found
 
 
-def held(value: ValueType, is_wide: bool = False) -> ValueType:
-    """What a variable of the running kernel holds of a value: a number has a type there.
-
-    Args:
-        is_wide: whether a float is float64, as beside such elements.
-    """
+def held(value: ValueType) -> ValueType:
+    """What a variable of the running kernel holds of a value: a number has a type there."""
     if value.number is None:
         return value
     if isinstance(value.number, Symbol):
         return replace(value, number=None)
-    own = dtypes.float64 if is_wide and value.kind == "float" else scalar_dtype(value.number)
-    return replace(value, number=None, dtype=own)
+    return replace(value, number=None, dtype=scalar_dtype(value.number))
 
 
 # Sizes.

@@ -239,7 +239,11 @@ class Interpreter(Backend):
         types = {name: argument.dtype for name, argument in call.arguments.items()} | call.scalars
         booleans = frozenset(name for name, dtype in types.items() if dtype.name == "bool")
         facts = CallFacts(
-            empty=facts.empty, booleans=booleans, outsized=facts.outsized, beyond=facts.beyond
+            empty=facts.empty,
+            booleans=booleans,
+            beside_float64=facts.with_floats(types).beside_float64,
+            outsized=facts.outsized,
+            beyond=facts.beyond,
         )
         return emit(replace(generic(kernel), facts=facts)), math.prod(grid), None
 

@@ -26,7 +26,7 @@ def result(application, *arguments, out=None):
     arguments = (*arguments, out)
     dims = [a.ndim if isinstance(a, torch.Tensor) else 0 for a in arguments]
     ninetoothed.make(tiles, application, tuple(map(Tensor, dims)))(*arguments)
-    return out.numpy()
+    return out.cpu().numpy()
 
 
 #: Of several values; those of the random numbers take integers.
@@ -183,13 +183,75 @@ def test_beside_narrower_tiles_literals_stay_theirs():
     assert result(narrow, z, z, out=torch.zeros_like(z)).tolist() == expected.tolist()
 
 
-def test_beside_integers_a_literal_is_float32_in_every_call():
-    def integers(n, x, y):
-        y = ntl.minimum(n, 0.1) + 0 * x  # noqa: F841
+def least(n, s, x, y):
+    y = ntl.minimum(n, 0.1) + 0 * x  # noqa: F841
 
-    n = torch.arange(-2, 4)
-    expected = np.minimum(n.numpy().astype(np.float32), np.float32(0.1))
-    assert result(integers, n, X).tolist() == expected.astype(np.float64).tolist()
+
+def product(n, s, x, y):
+    y = n * 0.3 - 0.7 / (n + 4) + s * 0.1 + (n > 0) * 0.3 + 0 * x  # noqa: F841
+
+
+def quotient(n, s, x, y):
+    y = n / 3 + s / 7 + 1 / (n + 4) + n.shape[0] / 9 + 0 * x  # noqa: F841
+
+
+def remainder(n, s, x, y):
+    y = n // 0.3 + n % 0.3 + 0 * x  # noqa: F841
+
+
+def held(n, s, x, y):
+    v = n
+    v = v * 0.3
+    w = s
+    w /= 3
+    y = v + w + 0 * x  # noqa: F841
+
+
+def compared(n, s, x, y):
+    y = ntl.where(s * 0.1 == 0.30000000000000004, n * 1.0, 0.1) + 0 * x  # noqa: F841
+
+
+def operand(n, s, x, y):
+    y = (s and 0.3) + (s - 3 or 0.7) + 0 * x  # noqa: F841
+
+
+def chosen(n, s, x, y):
+    y = ntl.where(n > 0, n, 0.3) + (n if s > 5 else 0.1) + 0 * x  # noqa: F841
+
+
+WHOLE = np.arange(-3, 3)
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (least, np.minimum(WHOLE, 0.1)),
+        (product, WHOLE * 0.3 - 0.7 / (WHOLE + 4) + 3 * 0.1 + (WHOLE > 0) * 0.3),
+        (quotient, WHOLE / 3 + 3 / 7 + 1 / (WHOLE + 4) + 8 / 9),
+        (remainder, WHOLE // 0.3 + WHOLE % 0.3),
+        (held, WHOLE * 0.3 + 1.0),
+        (compared, WHOLE * 1.0),
+        (operand, WHOLE * 0 + 1.0),
+        (chosen, np.where(WHOLE > 0, WHOLE, 0.3) + 0.1),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_beside_integers_a_literal_is_float64_in_a_call_that_has_such_elements(
+    application, expected, dtype
+):
+    found = result(application, torch.from_numpy(WHOLE).to(dtype), 3, X)
+    assert np.allclose(found, expected, rtol=1e-15, atol=1e-15)
+
+
+def test_beside_integers_a_literal_is_float32_elsewhere():
+    def integers(n, y):
+        y = n * 0.3 + n / 3  # noqa: F841
+
+    n = torch.arange(-2, 4, dtype=torch.int32)
+    found = result(integers, n, out=torch.zeros(6))
+    single = n.numpy().astype(np.float32)
+    assert np.allclose(found, single * np.float32(0.3) + single / np.float32(3), rtol=1e-6)
 
 
 def whole(x, y):
@@ -207,4 +269,4 @@ def test_an_integer_that_does_not_fit_is_no_element(application):
         ApplicationError, match=r"(300|-1) does not fit 'y', whose elements are uint8"
     ):
         result(application, X, out=out)
-    assert set(result(application, X, out=out.short())) <= {0, 300, -1}
+    assert set(result(application, X, out=out.short()).tolist()) <= {0, 300, -1}

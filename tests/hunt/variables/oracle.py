@@ -25,6 +25,12 @@ MOST_SECONDS = 0.5
 def executed(program: Program) -> dict[str, np.ndarray]:
     """What is in the tensors afterwards."""
     content = program.content()
+    if program.others and program.tile & (program.tile - 1):
+        # What a tile is widened to reads as `other` too, and takes part.
+        raise Ambiguous("lanes of a wider tile that are elements")
+    numbers: dict[str, Any] = dict(program.numbers)
+    if "f" not in program.constants and "float64" in program.types.values():
+        numbers["f"] = Tile(np.asarray(float(numbers["f"])))
     with warnings.catch_warnings():
         # What is made smaller may be no program.
         warnings.simplefilter("ignore", SyntaxWarning)
@@ -36,7 +42,7 @@ def executed(program: Program) -> dict[str, np.ndarray]:
             tiles = {name: _tile(program, name, data, block) for name, data in content.items()}
             known = {"ntl": LANGUAGE, "__stored": _stored, "__given": _given}
             exec(application, known)
-            left = known["application"](**tiles, **program.numbers)
+            left = known["application"](**tiles, **numbers)
             for name, tile in zip(program.types, left):
                 places, exists = _places(program, name, block)
                 after[name][places[exists]] = tile.data[exists]

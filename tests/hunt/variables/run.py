@@ -38,6 +38,13 @@ EXPECTED: tuple[str, ...] = (
     # Only a parameter's elements are picked by position.
     r"A value that is computed takes `None` and `:` as indices",
     r"is a value that the running kernel has computed: its elements",
+    # What a comparison may not come to.
+    r"Python comes to it only where the comparison before it holds",
+    # Two functions in one line.
+    r"The source of .* was not found",
+    # A variable that has two types, or a tuple whose items have.
+    r"(gets|this `if` give .*|values of this choice have) different (element types|shapes)",
+    r"A variable that a loop or an if assigns needs a value before it",
 )
 
 #: How much of the largest number that a program computes may be lost, in a type.

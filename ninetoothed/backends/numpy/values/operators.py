@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import typed
@@ -19,6 +20,7 @@ from ninetoothed.backends.numpy.values.tile import Tile, Validity, constant, joi
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import (
+    Double,
     common_dtype,
     dtype_with_scalar,
     is_signed,
@@ -76,7 +78,9 @@ def _with_number(
 ) -> tuple[Array, Array, DType, Validity]:
     if type(value) not in (int, bool, float):
         value = number(value)
-    if type(value) is float and value == 0 and math.copysign(1, value) < 0:
+    if type(value) is float and tile.dtype.kind != "float" and context.is_wide():
+        value = Double(value)
+    if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0:
         scalar = scalar.__wrapped__  # type: ignore[attr-defined]  # -0.0 is the same key as 0.0
     dtype, constant = scalar(value, tile.dtype, division)
     x = tile.data
@@ -134,11 +138,11 @@ def subtract(left: Any, right: Any) -> Any:
 
 
 def divide(left: Any, right: Any) -> Tile:
-    """``left / right``: of integers in float32, of 16-bit floats in float32."""
+    """``left / right``: of integers in float32, or float64 beside such elements; of 16-bit floats in float32."""
     x, y, dtype, validity = operands(left, right, True)
     if dtype.kind != "float":
-        x, y = x.astype(np.float32), y.astype(np.float32)
-        dtype = dtypes.float32
+        own = dtypes.float64 if context.is_wide() else dtypes.float32
+        x, y, dtype = x.astype(own.numpy), y.astype(own.numpy), own
     return Tile(elementwise(np.true_divide, "/", x, y), dtype, validity)
 
 

@@ -269,19 +269,17 @@ def as_tile(value: Any) -> Tile:
 
 
 def as_tiles(*values: Any) -> list[Tile]:
-    """Values that meet as tiles: a float beside float64 is one, beside others a float32."""
-    tiles = [value for value in values if isinstance(value, Tile)]
-    if not tiles or len(tiles) == len(values):
-        return [as_tile(value) for value in values]
-    is_double = any(tile.dtype is dtypes.float64 for tile in tiles)
-    return [
-        value if isinstance(value, Tile) else _beside(number(value), is_double) for value in values
-    ]
+    """Values that meet as tiles: a float beside float64 is one, beside other floats a float32."""
+    floats = {v.dtype for v in values if isinstance(v, Tile) and v.dtype.kind == "float"}
+    if not floats:
+        return list(map(as_tile, values))
+    own = dtypes.float64 if dtypes.float64 in floats else None
+    return [value if isinstance(value, Tile) else _beside(number(value), own) for value in values]
 
 
-def _beside(value: bool | int | float, is_double: bool) -> Tile:
-    is_wide = is_double and isinstance(value, float)
-    return Tile.of(value, dtypes.float64 if is_wide else scalar_dtype(value))
+def _beside(value: bool | int | float, own: DType | None) -> Tile:
+    is_float = isinstance(value, float)
+    return Tile.of(value, own if own is not None and is_float else scalar_dtype(value))
 
 
 def lasting(value: Any, before: Any, name: str) -> Any:
