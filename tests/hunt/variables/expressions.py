@@ -287,7 +287,8 @@ class Expressions:
         return f"abs({one()})"
 
     def _of_tile(self, tile: str) -> str:
-        if self.chance(0.5):
+        # An element that is not there is none of what is chosen, though Python may not ask for it.
+        if self.chance(0.5) or not self.scope.binds:
             return f"ntl.{self.choose.choice(('sum', 'max', 'min'))}({tile})"
         # What is computed has no elements that could be picked.
         parameters = [name for name in self.scope.types if name in "xzyv"]
