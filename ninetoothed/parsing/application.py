@@ -13,6 +13,7 @@ from ninetoothed.parsing import source
 from ninetoothed.parsing.bindings import is_name
 from ninetoothed.parsing.decisions import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
+from ninetoothed.parsing.holds import Loaded, ReadLater
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import is_inlined, unbound, value_of
 from ninetoothed.parsing.source import assigned_names
@@ -47,8 +48,28 @@ def parse(
         ApplicationError: located; the application uses what cannot be compiled.
         UnresolvedNameError: a name is defined nowhere that Python would look.
     """
+    loaded = Loaded()
+    while True:
+        try:
+            return _parsed(application, parameters, name, constants, taken, decisions, loaded)
+        except ReadLater as found:
+            assert found.key not in loaded, found.key
+            loaded.add(found)
+
+
+def _parsed(
+    application: Callable[..., Any],
+    parameters: Sequence[Any],
+    name: str,
+    constants: Mapping[str, Any] | None,
+    taken: Collection[str],
+    decisions: Decisions | None,
+    loaded: Loaded,
+) -> Program:
+    """The same, with the names loaded at once of which that is known already."""
     function = function_of(source.read(application))
     state = State(names={*RESERVED, *taken, name, *(item.name for item in parameters)})
+    state.holds.loaded = loaded
     state.decisions = decisions or state.decisions
     state.parameters = {item.name: item for item in parameters}
     frame = FunctionFrame(state, function)
@@ -211,12 +232,18 @@ class FunctionFrame(StatementFrame):
                     self._check_own(name, item, node)
                 if rebinds and name not in counts:
                     # Its own, which is named as soon as a helper that it calls may rebind it.
-                    self.cells[name] = Cell("", copy_of(item.value), is_stable=True)
+                    value = self._held_by(copy_of(item.value), name, node)
+                    self.cells[name] = Cell("", value, is_stable=True)
                     continue
                 if rebinds or (isinstance(item.value, Tile) and item.value.is_complete):
                     item = self._plain(item)
-            elif rebinds and name in counts:
-                item = self._plain(item)
+            elif isinstance(item, Cell):
+                value = self._held_by(item.value, name, node)
+                if rebinds and name in counts:
+                    item = value
+                else:
+                    self.cells[name] = Cell(item.name, value, stores=True, is_stable=True)
+                    continue
             elif name in counts and _is_choice_of_tiles(item):
                 raise self._mismatch(
                     f"assigns {name!r}, and only the running kernel knows which tile is given: call it in "
@@ -235,7 +262,7 @@ class FunctionFrame(StatementFrame):
                 is_stable=name not in counts,
             )
             assert self.caller is not None
-            cell.value = self.caller_held(cell, item, node)
+            cell.value = self._held_by(self.caller_held(cell, item, node), name, node)
             self.cells[name] = cell
         self._make_locals(counts)
 
@@ -265,6 +292,11 @@ class FunctionFrame(StatementFrame):
                 "around: return the value and assign it",
                 node,
             )
+
+    def _held_by(self, value: Any, name: str, node: ast.AST) -> Any:
+        """An argument that a parameter stands for from here on."""
+        assert isinstance(self.caller, FunctionFrame)
+        return self.caller.hold(value, node, name)
 
     def keep_variables(self, node: ast.AST) -> None:
         """Has this function's variables stay what they are, for a function that it gives back."""

@@ -75,6 +75,7 @@ class AssignmentFrame(CallFrame):
         if isinstance(target, Cell):
             self._rebind(target, left, right, result, node)
         else:
+            self._note(node.target, target[0], node)
             self.store(target[0], target[1], result, node)
 
     def _rebind(
@@ -156,6 +157,7 @@ class AssignmentFrame(CallFrame):
             start = len(self.state.block)
             place, indices = self._place(target)
             value = self.kept(value, start, node)
+            self._note(target, place, node)
             self.store(place, indices, value, node)
         else:
             raise self.error(
@@ -169,11 +171,22 @@ class AssignmentFrame(CallFrame):
         cell = self._target(target)
         if cell.stores:
             assert isinstance(cell.value, Tile)
+            self.assigned(cell.value, node)
             self.store(cell.value, [], value, node)
         elif holds:
             cell.value = self.held(cell, value, node)
         else:
             self.bind(cell, value, node)
+
+    def _note(self, target: ast.expr, place: Tile | Source | Elements, node: ast.AST) -> None:
+        """Notes what a store does to names that stand for its tile: `x[:] = v` changes it, others assign it."""
+        if not isinstance(place, Tile):
+            return
+        if isinstance(target, ast.Subscript) and is_reshaped_only(target.slice):
+            holds = self.state.holds
+            holds.changes.append((holds.now(), place.parameter))
+        else:
+            self.assigned(place, node)
 
     def held(self, cell: Cell, value: Value, node: ast.AST) -> Value:
         """What a variable holds that stands for ``value``: tiles stay tiles."""
@@ -337,6 +350,7 @@ class AssignmentFrame(CallFrame):
         (generator, *inner), found = generators, list[Value]()
         items = self.elements(first or self._loaded(generator.iter), generator.iter)
         self.count_copies(len(items), generator.iter)
+        items = [self.hold(item, generator.iter, index) for index, item in enumerate(items)]
         start = len(self.state.block)
         for item in items:
             item = self.kept(item, start, generator.iter)

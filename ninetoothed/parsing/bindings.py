@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
 
+from ninetoothed.parsing.holds import Hold, ReadLater
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.order import OrderFrame
 from ninetoothed.parsing.values import (
@@ -25,6 +28,7 @@ from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.effects import names_read, reads_memory
 from ninetoothed.program.nodes import SymbolValue
 
+_SAY_WHICH = "keep what it was in a variable, `before = tile * 1`, or use the parameter itself for what it is now."
 _DIFFERS = "it differs between the ways that run time may take."
 
 
@@ -115,6 +119,70 @@ class BindingFrame(OrderFrame):
                 return Runtime(self.saved(value.node, node, "value"))
         return value
 
+    # Names that stand for tiles.
+
+    def hold(self, value: Value, node: ast.AST, *name: Any) -> Value:
+        """A value that a name stands for from here on, or items of it: tiles in it know of the name."""
+        if isinstance(value, Group):
+            items = enumerate(value.items)
+            return value.with_items(self.hold(item, node, *name, index) for index, item in items)
+        if not isinstance(value, Tile) or not value.is_complete:
+            return value
+        holds, parent = self.state.holds, value.held
+        key = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0), *name)
+        kept = parent.value if parent is not None else None
+        if kept is None and key in holds.loaded:
+            kept = self.saved(self.expression(value, node), node, f"{value.parameter.name}_before")
+        return replace(value, held=Hold(key, holds.now(), parent, kept))
+
+    def assigned(self, tile: Tile, node: ast.AST) -> None:
+        """Notes that a tile is stored to by assigning a name that stands for it.
+
+        Raises:
+            ApplicationError: that name has to be what the tile was before another one was assigned.
+        """
+        holds = self.state.holds
+        # Of those that have a value, the last one was loaded; the others have it of that one.
+        kept = [hold for hold in (tile.held.line() if tile.held else ()) if hold.value is not None]
+        for hold in kept[-1:]:
+            if hold.key in holds.loaded.certain:
+                raise self.error(
+                    node,
+                    f"The tile {tile.parameter.name!r} is assigned here by a name that is read after the "
+                    f"tile is assigned by another one, and so could mean two things: {_SAY_WHICH}",
+                )
+            holds.loaded.left.add(hold.key)
+            raise ReadLater(hold.key, is_certain=False)
+        holds.stored(tile)
+
+    def check_unchanged(self, tile: Tile, node: ast.AST) -> None:
+        """Raises where elements of a tile were changed for which a name stands that is loaded already."""
+        if self.state.holds.is_changed(tile):
+            raise self.error(
+                node,
+                f"The tile {tile.parameter.name!r} is read here by a name that stands for it, after it was "
+                f"assigned by another one and elements of it were changed: {_SAY_WHICH}",
+            )
+
+    def check_fresh(self, tile: Tile, node: ast.AST) -> None:
+        """Raises where elements are read by a name after the tile was assigned by another one."""
+        if tile.held is None:
+            return
+        try:
+            self.state.holds.read(tile)
+        except ReadLater:
+            raise self.stale(tile, node) from None
+        if tile.held.value is not None:
+            raise self.stale(tile, node)
+
+    def stale(self, tile: Tile, node: ast.AST) -> Exception:
+        """The error for elements of a tile that was assigned by another name than the one they are read by."""
+        return self.error(
+            node,
+            f"Elements of {tile.parameter.name!r} are read by a name that stands for this tile, which is "
+            f"assigned by another one before: {_SAY_WHICH}",
+        )
+
     def _item_name(self, cell: Cell, wish: str) -> str:
         if wish not in cell.item_names:
             cell.item_names[wish] = self.state.fresh(wish)
@@ -133,7 +201,7 @@ class BindingFrame(OrderFrame):
             else self.saved(index, node, f"{tile.parameter.name}_index")
             for index in tile.indices
         )
-        return Tile(tile.parameter, indices, tile.level)
+        return replace(tile, indices=indices)
 
     def _is_stable(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Constant | SymbolValue):

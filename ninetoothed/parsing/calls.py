@@ -211,17 +211,21 @@ class CallFrame(LanguageCallFrame):
     def local_function(self, tree: ast.FunctionDef, node: ast.AST) -> Function:
         """A function defined inside of the application: it sees the variables around it."""
         positional = [item.arg for item in tree.args.posonlyargs + tree.args.args]
-        values = [self.as_it_is(self.evaluate(item), item) for item in tree.args.defaults]
+        values = [self._default(item) for item in tree.args.defaults]
         defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
         for argument, default in zip(tree.args.kwonlyargs, tree.args.kw_defaults, strict=True):
             if default is not None:
-                defaults[argument.arg] = self.as_it_is(self.evaluate(default), default)
+                defaults[argument.arg] = self._default(default)
         own = self.own
 
         def resolve(name: str, node: ast.AST) -> Value | Cell:
             return own[name] if name in own else self.lookup(name, node)
 
         return Function(tree, self.file, resolve, defaults, tree)
+
+    def _default(self, node: ast.expr) -> Value:
+        """A default, which is what it is where the function is defined."""
+        return self.hold(self.as_it_is(self.evaluate(node), node), node)
 
     def _inlined(self, function: Function, bound: Bound, node: ast.Call) -> Value:
         arguments, keywords = self._argument_cells(node)

@@ -125,6 +125,8 @@ class ElementFrame(TileFrame):
                     "(`x[1:]`, `x.source[i]`), or pointers such as `x.data_ptr() + offsets`.",
                 )
             return value
+        changed = self.state.parameters[loaded.parameter]
+        self.state.holds.changes.append((self.state.holds.now(), changed))
         fields = {field: getattr(loaded, field) for field in loaded._fields}
         place = nodes.ElementPlace if isinstance(loaded, nodes.ElementLoad) else nodes.SourcePlace
         return Runtime(self.at(place(**fields), loaded))

@@ -284,6 +284,7 @@ class ExpressionFrame(ElementFrame):
         """``x[:, None]`` of one tile, or elements of it."""
         if is_reshaped_only(node.slice):
             return self._runtime_item(Runtime(self.expression(tile, node)), node)
+        self.check_fresh(tile, node)
         return self.loaded_elements(self.selected(tile, node), node)
 
     def selected(self, tile: Tile, node: ast.Subscript) -> Elements:

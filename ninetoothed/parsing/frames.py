@@ -14,6 +14,7 @@ from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, element_type
 from ninetoothed.parsing import values
 from ninetoothed.parsing.decisions import Decisions
+from ninetoothed.parsing.holds import Holds
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
@@ -49,6 +50,7 @@ class State:
         decisions: what constexpr symbols decide.
         parameters: the application's, by name.
         rebound: see `Program`.
+        holds: which names stand for tiles, and what they read.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -69,6 +71,7 @@ class State:
     decisions: Decisions = field(default_factory=Decisions)
     parameters: dict[str, Any] = field(default_factory=dict)
     rebound: dict[str, str] = field(default_factory=dict)
+    holds: Holds = field(default_factory=Holds)
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""
@@ -223,6 +226,11 @@ class Frame:
         if isinstance(value, values.Known):
             return self._of_object(value.object, node)
         if isinstance(value, values.Tile):
+            if value.held is not None:
+                self.state.holds.read(value)
+                if value.held.value is not None:
+                    self.check_unchanged(value, node)
+                    return nodes.clone(value.held.value)
             return self.at(nodes.Load(tile=self.reference(value, node)), node)
         if isinstance(value, values.Symbolic):
             return self.at(nodes.SymbolValue(symbol=value.symbol), node)
@@ -234,6 +242,10 @@ class Frame:
         if isinstance(value, values.Element):
             return self.at(nodes.ElementType(parameter=value.parameter.name), node)
         raise self.error(node, _no_value(value))
+
+    def check_unchanged(self, tile: values.Tile, node: ast.AST) -> None:
+        """Raise where a tile that a name stands for, and is loaded, was changed."""
+        raise NotImplementedError
 
     def reference(self, tile: values.Tile, node: ast.AST) -> nodes.TileRef:
         """The node for a tile, which must be one, not several."""

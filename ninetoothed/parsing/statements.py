@@ -195,6 +195,7 @@ class StatementFrame(AssignmentFrame):
             items = self.elements(value, node.iter)
             self.count_copies(len(items), node)
             items[1:] = [self.as_it_is(item, node.iter) for item in items[1:]]
+            items = [self.hold(item, node.iter, index) for index, item in enumerate(items)]
             if len(items) > 1:
                 for cell in self._assigned_in([node]):
                     cell.is_stable = cell.stores
@@ -318,6 +319,7 @@ class StatementFrame(AssignmentFrame):
         start, before = len(self.state.block), self.state.cells()
         names, constants = set(self.state.names), set(self.state.constants)
         while True:
+            began = self.state.holds.now()
             for cell in carried:
                 self._carry(cell, node)
             entry = self.state.cells()
@@ -339,6 +341,7 @@ class StatementFrame(AssignmentFrame):
             _restore(self.state.constants, constants)
             for cell, value in before.items():
                 cell.value = value
+        self.state.holds.check_rounds(began)
         for cell in sorted(carried, key=lambda item: item.name):
             if before.get(cell) is None and not is_static:
                 # After a loop of no rounds Python would raise, and Triton after any.

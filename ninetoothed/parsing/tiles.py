@@ -183,6 +183,8 @@ class TileFrame(BindingFrame):
     ) -> None:
         """Store to one tile, to elements of it, or to elements of a source."""
         expression = self.expression(value, node)
+        if isinstance(target, Elements | Source):
+            self.state.holds.changes.append((self.state.holds.now(), target.parameter))
         if isinstance(target, Elements):
             self.store_elements(target, expression, node)
             return

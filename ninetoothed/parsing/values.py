@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ninetoothed.parsing.holds import Hold
 from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
 from ninetoothed.tensors.views import View
 
@@ -75,11 +76,15 @@ class Runtime(Value):
 
 @dataclass(frozen=True)
 class Tile(Value):
-    """A tile, or tiles still to be selected from: ``level`` is the parameter's level it names."""
+    """A tile, or tiles still to be selected from: ``level`` is the parameter's level it names.
+
+    ``held`` is the name that stands for it, where that is not the application's own.
+    """
 
     parameter: Any
     indices: tuple[ast.expr, ...]
     level: int
+    held: Hold | None = None
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -262,6 +267,7 @@ def same(left: Value | None, right: Value | None) -> bool:
         return (
             left.parameter is right.parameter
             and left.level == right.level
+            and (left.held and left.held.value) is (right.held and right.held.value)
             and [ast.dump(index) for index in left.indices]
             == [ast.dump(index) for index in right.indices]
         )

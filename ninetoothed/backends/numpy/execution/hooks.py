@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ninetoothed.backends.numpy.execution.functions import OWN_BUILTINS, is_user_function, own_name
-from ninetoothed.backends.numpy.execution.reference import TileReference, place, position
+from ninetoothed.backends.numpy.execution.reference import TileReference, named, place, position
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
 from ninetoothed.backends.numpy.execution.rewrite_expressions import is_one_of
 from ninetoothed.backends.numpy.execution.tensors import Place
@@ -49,7 +49,7 @@ def _has_reference(value: Any) -> bool:
 def assign(current: Any, value: Any) -> Any:
     """What a parameter stands for after ``parameter = value``: a tile is stored to and stays."""
     if type(current) is TileReference:
-        current._store(value)
+        current._assigned(value)
         return current
     return value
 
@@ -83,7 +83,16 @@ def invoke(function: Any) -> Callable[..., Outcome]:
         return _on_values(function)
     if isinstance(function, types.MethodType):
         return _shifted(functools.partial(invoke(function.__func__), function.__self__), 1)
-    return rewritten(function)
+    return _named_arguments(rewritten(function))
+
+
+def _named_arguments(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    """``function``, whose parameters are names of their own for the tiles that they are given."""
+
+    def call(*arguments: Any, **keywords: Any) -> Outcome:
+        return function(*map(named, arguments), **named(keywords))
+
+    return call
 
 
 def _shifted(function: Callable[..., Outcome], count: int) -> Callable[..., Outcome]:
@@ -296,6 +305,7 @@ _HOOKS: dict[str, Any] = {
     "__read__": read,
     "__assign__": assign,
     "__augmented__": _augmented,
+    "__named__": named,
     "__atomic__": _atomic,
     "__place__": place,
     "__position__": position,

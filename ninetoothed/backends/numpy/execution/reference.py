@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -39,10 +40,14 @@ class TileReference:
     Metadata is read off it; anything else that is asked of it acts on the loaded value.
     """
 
-    __slots__ = ("_argument", "_level", "_selection")
+    __slots__ = ("__weakref__", "_argument", "_before", "_level", "_made_from", "_selection")
 
     def __init__(self, argument: Tensor, selection: tuple[int, ...] = (), level: int = 0) -> None:
         self._argument = argument
+        #: The name that this one was made from, where it is not the application's own.
+        self._made_from: TileReference | None = None
+        #: What the tile was before it was stored to under another name.
+        self._before: Tile | None = None
         self._selection = selection
         #: The level that is named: 0 is the one below the grid's.
         self._level = level
@@ -140,10 +145,40 @@ class TileReference:
                 keys = tuple(map(read, keys))
                 self._argument.store_positions(self._selection, keys, value)
             return
-        self[key]._store(value)
+        self[key]._assigned(value)
+
+    def _named(self) -> TileReference:
+        """The same for another name, which goes on seeing what the tile is now: see `parsing.holds`."""
+        if not self._is_complete:
+            return self
+        named = TileReference(self._argument, self._selection, self._level)
+        named._made_from, named._before = self, self._before
+        names = self._argument.names.setdefault(self._selection, [])
+        if len(names) > 8:
+            names[:] = [ref for ref in names if ref() is not None]
+        names.append(weakref.ref(named))
+        return named
+
+    def _assigned(self, value: Any) -> None:
+        """Stores a value; names that this one was not made from keep what the tile was."""
+        seen_by = set[int]()
+        name: TileReference | None = self
+        while name is not None:
+            seen_by.add(id(name))
+            name = name._made_from
+        names = self._argument.names
+        others = [other for ref in names.pop(self._selection, ()) if (other := ref()) is not None]
+        for other in others:
+            if id(other) not in seen_by and other._before is None:
+                other._before = other._load()
+        if others:
+            names[self._selection] = [weakref.ref(other) for other in others]
+        self._store(value)
 
     def _load(self) -> Tile:
         self._require_complete("Its value")
+        if self._before is not None:
+            return self._before
         return self._argument.load(self._selection)
 
     def _store(self, value: Any) -> None:
@@ -192,6 +227,18 @@ class TileReference:
 
     def __float__(self) -> float:
         return float(self._load())
+
+
+def named(value: Any) -> Any:
+    """What another name stands for from here on: tiles stay tiles."""
+    kind = type(value)
+    if kind is TileReference:
+        return value._named()
+    if kind in (tuple, list):
+        return kind(map(named, value))
+    if kind is dict:
+        return {key: named(item) for key, item in value.items()}
+    return value
 
 
 def read(value: Any) -> Any:

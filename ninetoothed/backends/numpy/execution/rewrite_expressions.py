@@ -137,7 +137,13 @@ class ExpressionRewriter(ast.NodeTransformer):
         if isinstance(node, ast.Call) and is_one_of(self.resolved(node.func), _ITERATIONS):
             node.args = [self.held(item) for item in node.args]
             return node
-        return self.reference(node)
+        return self.named(node)
+
+    def named(self, node: ast.expr) -> ast.expr:
+        """An expression that another name stands for: a tile stays a tile."""
+        if isinstance(node, ast.Constant | ast.Lambda):
+            return self.reference(node)
+        return trees.placed_at(trees.hook_call("__named__", self.reference(node)), node)
 
     def resolved(self, node: ast.expr) -> Any:
         """What a name, or a chain of attributes of it, stands for outside of the function."""
@@ -288,8 +294,8 @@ class ExpressionRewriter(ast.NodeTransformer):
     def with_defaults(self, node: Any) -> Any:
         """A function within this one; its defaults are this one's to compute."""
         arguments = node.args
-        arguments.defaults = [self.reference(default) for default in arguments.defaults]
-        arguments.kw_defaults = [each and self.reference(each) for each in arguments.kw_defaults]
+        arguments.defaults = [self.named(default) for default in arguments.defaults]
+        arguments.kw_defaults = [each and self.named(each) for each in arguments.kw_defaults]
         return node
 
     def temporary(self, role: str) -> str:

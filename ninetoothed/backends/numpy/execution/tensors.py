@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -122,6 +123,8 @@ class Tensor:
         self.is_checked = is_checked
         self.sequences = sequences
         self._running = running
+        #: The names that stand for tiles, by what selects the tile.
+        self.names: dict[Shape, list[weakref.ref[Any]]] = {}
         self.memory = Memory(plan.name, pointer, *self._extent(), plan.dtype)
 
     def program(self) -> Shape:
