@@ -228,6 +228,12 @@ class FunctionFrame(StatementFrame):
             self._check_given_once(paired, counts, node)
         for name, item in paired.items():
             if isinstance(item, Cell) and not item.stores:
+                if not rebinds and name in counts and item.is_former:
+                    raise self._mismatch(
+                        f"assigns {name!r}, and gets a variable as it that a later argument assigns: assign "
+                        "that before the call",
+                        node,
+                    )
                 if not rebinds and name in counts:
                     self._check_own(name, item, node)
                 if rebinds and name not in counts:

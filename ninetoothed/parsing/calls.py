@@ -131,7 +131,7 @@ class CallFrame(LanguageCallFrame):
             value, plain = held[origin]
             kept = self.kept(plain, start, origin)
             is_unchanged = kept is plain and same(value, earlier.value)
-            return earlier if is_unchanged else kept
+            return earlier if is_unchanged else Cell("", kept, is_former=True)
 
         return self._in_call(node, evaluate, keep)
 

@@ -199,12 +199,14 @@ class Cell:
         value: what it holds; None before it is assigned.
         stores: whether assigning it stores to the tile that it holds.
         is_stable: whether no more than one statement assigns it.
+        is_former: whether it is what a variable was that a later argument of the same call assigns.
     """
 
     name: str
     value: Value | None = None
     stores: bool = False
     is_stable: bool = False
+    is_former: bool = False
     item_names: dict[str, str] = field(default_factory=dict)
 
 

@@ -181,9 +181,27 @@ def elements_of_what_was_stored(x, n, y):
         x = each[0] + x
 
 
+def put_deeper(p, q):
+    put(p, q)
+
+
+def assigned_by_a_later_argument(x, n, y):
+    a = y + 1
+    put(a, (a := x))
+    y = a
+
+
+def assigned_by_a_later_argument_deeper(x, n, y):
+    a = y + 1
+    put_deeper(a, (a := x))
+    y = a
+
+
 @pytest.mark.parametrize(
     ("application", "message"),
     [
+        (assigned_by_a_later_argument, "that a later argument assigns: assign that before"),
+        (assigned_by_a_later_argument_deeper, "that a later argument assigns: assign that before"),
         (given_twice_and_assigned_twice, "could mean two things: keep what it was"),
         (read_and_put, "could mean two things: keep what it was"),
         (elements_of_what_was_stored, "Elements of 'y' are read by a name that stands for this"),
