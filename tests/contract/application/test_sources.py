@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
-from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError
 from tests.contract.kernels import arange, empty
 
 NAN = float("nan")
@@ -226,3 +228,36 @@ def test_outside_of_a_source_is_read_what_stands_for_it_and_counts(other):
     ninetoothed.make(arrangement, application, tensors)(x, total, count)
     assert total.tolist() == [x.sum().item() + 5 * (other or 0)]
     assert count.tolist() == [16]
+
+
+def loaded(x, y):
+    y = x.source[x.offsets(0), x.offsets(1)]  # noqa: F841
+
+
+def stored(x, y):
+    x.source[x.offsets(0), x.offsets(1)] = 1.0
+
+
+def added_to(x, y):
+    ntl.atomic_add(x.source[x.offsets(0), x.offsets(1)], 1.0)
+
+
+def of_a_tile(x, y):
+    y = x[x.offsets(0), x.offsets(1)]  # noqa: F841
+
+
+def put_in_a_tile(x, y):
+    x[x.offsets(0), x.offsets(1)] = 1.0
+
+
+@pytest.mark.parametrize("application", [loaded, stored, added_to, of_a_tile, put_in_a_tile])
+def test_indices_that_do_not_meet_are_refused_with_their_place(application):
+    if os.environ.get("TRITON_INTERPRET"):
+        pytest.skip("needs a backend with words of its own, and Triton's interpreter was chosen")
+
+    def whole(x, y):
+        return x.tile((-1, -1)), y.tile((-1,))
+
+    kernel = ninetoothed.make(whole, application, (Tensor(2), Tensor(1)))
+    with pytest.raises(ApplicationError, match=r"(?s)need shapes that match.*File .*test_sources"):
+        kernel(torch.zeros(5, 17), torch.zeros(5))

@@ -47,7 +47,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
     """The positions in a tile that keys select: integers, tiles of them, and slices.
 
     Raises:
-        ApplicationError: there are too many, or one is none of these.
+        ApplicationError: there are too many, one is none of these, or their shapes do not match.
     """
     if any(key is None for key in keys):
         raise ApplicationError(
@@ -59,7 +59,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
             f"`{name}` is one tile of shape {tile} here, and takes no {len(keys)} indices."
         )
     chosen = [key for key in keys if isinstance(key, Tile) and key.data.ndim]
-    together = np.broadcast_shapes(*(key.shape for key in chosen))
+    together = shape_of_all(name, chosen)
     first = next((place for place, key in enumerate(keys) if isinstance(key, Tile)), len(keys))
     runs_before = sum(isinstance(key, slice) for key in keys[:first])
     num_runs = sum(isinstance(key, slice) for key in keys)
@@ -101,6 +101,23 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
     ]
     whole = np.broadcast_shapes((1,) * rank, *(a.shape for a in along))
     return Positions(tuple(along), whole, tuple(validity), tuple(given))
+
+
+def shape_of_all(name: str, indices: Sequence[Any]) -> Shape:
+    """The shape of indices together, each a tile or an array.
+
+    Raises:
+        ApplicationError: two sizes that meet differ, and neither is 1.
+    """
+    shapes = [np.shape(index.data) if isinstance(index, Tile) else index.shape for index in indices]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        shown = " and ".join(map(str, shapes))
+        raise ApplicationError(
+            f"The indices of `{name}` need shapes that match or are 1, but got {shown}. For each row with "
+            "each column write `rows[:, None]` and `columns[None, :]`."
+        ) from error
 
 
 def _ranked(mask: Any, shape: Shape) -> Any:

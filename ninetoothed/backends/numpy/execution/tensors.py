@@ -13,7 +13,7 @@ import numpy as np
 
 from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
-from ninetoothed.backends.numpy.execution.elements import positions
+from ninetoothed.backends.numpy.execution.elements import positions, shape_of_all
 from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
 from ninetoothed.backends.numpy.language.identities import all_of
 from ninetoothed.backends.numpy.values.casting import cast_array
@@ -189,7 +189,7 @@ class Tensor:
     def place_of_elements(self, keys: Sequence[Any]) -> Place:
         """Where ``x.source[keys]`` is, for an atomic operation."""
         indices, masks, validity = self._elements(keys)
-        shape = np.broadcast_shapes(*(index.shape for index in indices))
+        shape = self._shape_of_all(indices)
         return Place(
             PointerTile(self.memory, np.broadcast_to(self._offsets(indices), shape)),
             masks,
@@ -240,19 +240,21 @@ class Tensor:
     def load_elements(self, keys: Sequence[Any]) -> Tile:
         """``x.source[keys]``: the elements at these indices, one a dimension."""
         indices, masks, validity = self._elements(keys, "read")
-        loaded = self._gather(
-            self._offsets(indices), masks, np.broadcast_shapes(*(i.shape for i in indices))
-        )
+        shape = self._shape_of_all(indices)
+        loaded = self._gather(self._offsets(indices), masks, shape)
         return Tile(loaded.data, loaded.dtype, validity)
 
     def store_elements(self, keys: Sequence[Any], value: Any) -> None:
         """``x.source[keys] = value``: what of the value does not exist is left out."""
         validity = as_tile(value).validity
         indices, masks, _ = self._elements(keys, "written", validity)
-        shape = np.broadcast_shapes(*(index.shape for index in indices))
+        shape = self._shape_of_all(indices)
         place = f"`{self.name}.source` at indices of shape {shape}"
         data = self._fitting(value, shape, place)
         self._scatter(np.broadcast_to(self._offsets(indices), shape), masks, data)
+
+    def _shape_of_all(self, indices: Sequence[Any]) -> Shape:
+        return shape_of_all(f"{self.name}.source", indices)
 
     def _elements(
         self, keys: Sequence[Any], access: str | None = None, taking_part: Validity = ()
