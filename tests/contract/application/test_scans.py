@@ -174,3 +174,51 @@ def test_how_many_are_the_greatest_is_refused_where_the_tiles_size_is_known(coun
             lambda x, y: (x.tile((3,)), y.tile((1,))), application, (Tensor(1), Tensor(1))
         )
     assert __file__ in str(raised.value)
+
+
+def of_rows(x, y):
+    y = ntl.softmax(x, 1)  # noqa: F841
+
+
+def of_the_last(x, y):
+    y = ntl.softmax(x, dim=-1, keep_dims=False)  # noqa: F841
+
+
+def as_a_method(x, y):
+    y = x.softmax(1, False)  # noqa: F841
+
+
+def of_columns(x, y):
+    y = ntl.softmax(x)  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [of_rows, of_the_last, as_a_method, of_columns])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 8), (8, 8), (17, 3)])
+def test_softmax_is_along_the_dimension_that_it_is_given(application, shape):
+    """As Triton's own is along the first alone: a square of rows went wrong without a word."""
+
+    def whole(*tensors):
+        return tuple(tensor.tile((-1, -1)) for tensor in tensors)
+
+    x, y = torch.randn(shape), torch.full(shape, float("nan"))
+    ninetoothed.make(whole, application, (Tensor(2), Tensor(2)))(x, y)
+    torch.testing.assert_close(y, torch.softmax(x, 0 if application is of_columns else 1))
+
+
+def by_function(x, y):
+    y = ntl.cumsum(x, 1)  # noqa: F841
+
+
+def by_method(x, y):
+    y = x.cumsum(1)  # noqa: F841
+
+
+def test_a_scan_that_is_called_as_a_method_is_emitted_as_the_functions():
+    """Triton's own are wrong or refused along dimensions of size 1, which sizes of -1 may have."""
+
+    def body(application):
+        whole = lambda *tensors: tuple(tensor.tile((-1, -1)) for tensor in tensors)  # noqa: E731
+        kernel = ninetoothed.make(whole, application, (Tensor(2, name="x"), Tensor(2, name="y")))
+        return kernel.source.partition("def by_")[2].partition("(")[2]
+
+    assert body(by_method) == body(by_function)

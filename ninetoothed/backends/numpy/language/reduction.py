@@ -130,11 +130,14 @@ def argmin(input: Any, axis: Any, tie_break_left: bool = True, keep_dims: bool =
 
 
 def softmax(x: Any, dim: Any = None, keep_dims: bool = False, ieee_rounding: bool = False) -> Tile:
-    """The exponentials along ``dim``, by default the first, divided by their sum."""
+    """The exponentials along ``dim``, by default the first, divided by their sum.
+
+    ``keep_dims`` says nothing of the result: Triton's own, without it, subtracts rows from columns.
+    """
     axis = 0 if dim is None else dim
-    shifted = subtract(x, max(x, axis, keep_dims=keep_dims))
+    shifted = subtract(x, max(x, axis, keep_dims=True))
     numerator = exp(shifted)
-    return fdiv(numerator, sum(numerator, axis, keep_dims=keep_dims))
+    return fdiv(numerator, sum(numerator, axis, keep_dims=True))
 
 
 reduce_or = _bitwise("reduce_or", np.bitwise_or)

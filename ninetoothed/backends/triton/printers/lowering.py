@@ -337,6 +337,8 @@ class Lowering(OperatorLowering):
             if method is not None and method.member_of == "tile" and method.triton is not None:
                 called = node.func.attr
                 node.func = ast.Attribute(node.func.value, method.triton, ast.Load())
+        if isinstance(node.func, ast.Attribute) and node.func.attr in scans.NAMES:
+            called = node.func.attr
         if called in scans.NAMES:
             return scans.lowered(node, called, operand_type, self._emission)
         given = {keyword.arg for keyword in node.keywords}

@@ -1,4 +1,5 @@
-"""Scans of tiles that may have dimensions of size 1, which Triton's own are not to be used for; and `topk`."""
+"""Scans of tiles that may have dimensions of size 1, which Triton's own are not to be used for; `topk`; and
+`softmax` along any dimension."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import ValueType
 
-NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "topk"})
+NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "topk", "softmax"})
 
 
 def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission) -> ast.expr:
@@ -19,11 +20,16 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
     Args:
         scanned: the type of what is scanned.
     """
+    if called == "softmax":
+        return _softmax(node)
     tile = scanned.items[0] if scanned.items else scanned
     if called == "topk":
         # Of a size that is known, `make` has looked at how many are asked for.
         is_known = tile.shape and isinstance(tile.shape[-1], int)
-        return node if is_known else ast.Call(emission.function(called), node.args, node.keywords)
+        if is_known:
+            return node
+        of_all = [*Given(node).all_from(0)] if isinstance(node.func, ast.Attribute) else node.args
+        return ast.Call(emission.function(called), of_all, node.keywords)
     if tile.shape and all(isinstance(size, int) and size > 1 for size in tile.shape):
         return node
     given = Given(node)
@@ -37,3 +43,17 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
     along = [emission.call(name, clone(value), clone(axis)) for name in ("packed", "packed_axis")]
     found = emission.call("unpacked", language(called, *along, *rest, **more), clone(value))
     return ast.IfExp(emission.call("is_one_long", clone(value), clone(axis)), value, found)
+
+
+def _softmax(node: ast.Call) -> ast.Call:
+    """Along another dimension than the first it keeps the dimension: Triton's own, where it is not told to,
+    subtracts the greatest of each row from a column."""
+    given = Given(node)
+    if given.constant("dim", 1) not in (None, 0):
+        place = 2 - given.first
+        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "keep_dims"]
+        if len(node.args) > place:
+            node.args[place] = ast.Constant(True)
+        else:
+            node.keywords.append(ast.keyword("keep_dims", ast.Constant(True)))
+    return node
