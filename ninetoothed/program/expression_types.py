@@ -162,6 +162,13 @@ class Expressions:
 
     def together(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
         """The shape of values that meet element by element."""
+        if what in ("indices", "positions") and any(
+            t.shape and t.dtype is dtypes.bool for t in types
+        ):
+            self.refuse(
+                node,
+                "A tile of truth values selects no elements: `ntl.where` chooses between values.",
+            )
         try:
             return broadcast([each.shape for each in types])
         except ValueError:

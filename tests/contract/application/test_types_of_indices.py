@@ -10,6 +10,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import NineToothedError
 
 UNSIGNED = [torch.uint8, torch.uint16, torch.uint32, torch.uint64]
 NARROW = [torch.int8, torch.int16]
@@ -145,3 +146,20 @@ def test_what_takes_a_flattened_index_apart_compiles(dtype):
     )
     arguments = torch.zeros(5, 6, 7), torch.zeros(5, 6, 7, dtype=dtype)
     assert kernel.compile(*arguments, target=("cuda", 90)).asm["cubin"]
+
+
+def of_a_tile(x, y):
+    y = x[x > 0]  # noqa: F841
+
+
+def of_a_source(x, y):
+    y = x.source[x > 0]  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [of_a_tile, of_a_source])
+def test_truth_values_are_no_positions(application):
+    def whole(x, y):
+        return x.tile((-1,)), y.tile((-1,))
+
+    with pytest.raises(NineToothedError, match=r"(?s)`ntl.where` chooses.*test_types_of_indices"):
+        ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))
