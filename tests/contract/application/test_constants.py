@@ -437,4 +437,4 @@ def test_a_constant_times_a_size_is_a_float_of_the_kernels():
     kernel = made(application)
     x, y = torch.ones(7, dtype=torch.float64), torch.full((7,), float("nan"), dtype=torch.float64)
     kernel(x, y, 0.1)
-    assert torch.equal(y, (torch.tensor(0.1) * 7).double().expand(7))
+    assert torch.equal(y, torch.full((7,), 0.1 * 7, dtype=torch.float64))
