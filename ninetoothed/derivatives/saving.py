@@ -13,6 +13,7 @@ from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.reverse import Reverse
 from ninetoothed.derivatives.tape import Item, Written
 from ninetoothed.program.nodes import Load, SourceLoad, TileRef, walk
+from ninetoothed.program.types import is_one
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression
 from ninetoothed.symbols.simplify import difference
@@ -36,6 +37,9 @@ def backwards(
         outputs: those that may be loaded.
     """
     names = set(recorder.names)
+    tensors = [each for each in recorder.parameters.values() if each.kind == "tensor"]
+    # Elements beyond a tensor's end make values that no output has.
+    has_other = any(each.source.other is not None for each in tensors)
 
     def written(saved: Mapping[str, TileRef]) -> list[ast.stmt]:
         recorder.names.clear()
@@ -44,18 +48,23 @@ def backwards(
 
     kept: dict[str, TileRef] = {}
     body = written(kept)
-    for value, tile in _stored(recorder.items, outputs):
+    for value, tile in _stored(recorder.items, outputs, has_other):
         other = {**kept, value: tile}
         if _moves_less(_loaded(written(other)), _loaded(body), size_of):
             kept, body = other, written(other)
     return written(kept)
 
 
-def _stored(items: Sequence[Item], outputs: Collection[str]) -> Iterator[tuple[str, TileRef]]:
-    """The values on a tape that are stored as they are, once a program, and where."""
+def _stored(
+    items: Sequence[Item], outputs: Collection[str], has_other: bool
+) -> Iterator[tuple[str, TileRef]]:
+    """The values on a tape that are stored as they are and whole, once a program, and where."""
     for item in items:
         if isinstance(item, Written) and item.tile.parameter in outputs:
-            if item.operand.name is not None and isinstance(item.operand.expression, ast.Name):
+            dims = item.operand.dims
+            is_whole = not has_other or (dims is not None and all(map(is_one, dims)))
+            is_named = isinstance(item.operand.expression, ast.Name)
+            if is_whole and is_named and item.operand.name is not None:
                 yield item.operand.name, item.tile
 
 

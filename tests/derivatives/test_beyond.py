@@ -100,3 +100,31 @@ def test_what_is_moved_to_where_nothing_is_stored_has_a_gradient_of_zero(other):
     backward(*(given[name] for name in backward.declaration.call_names))
 
     assert found.tolist() == [2, 2, 2, 0, 2, 2, 2, 0]
+
+
+def row(*tensors):
+    return tuple(tensor.tile((8,) if place != 1 else (1,)) for place, tensor in enumerate(tensors))
+
+
+def exponentials(x, scale, output, total):
+    value = ntl.exp(x)
+    output = value  # noqa: F841
+    total = ntl.sum(value) * scale + 0 * value  # noqa: F841
+
+
+def soft(x, scale, output, total):
+    value = ntl.exp(x) / ntl.sum(ntl.exp(x))
+    output = value  # noqa: F841
+    total = value * scale  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [exponentials, soft])
+@pytest.mark.parametrize("fewer", [0, 2])
+def test_a_value_of_elements_that_no_output_has_is_computed_again(application, fewer):
+    x, scale = numbers(6), torch.full((1,), 3.0, dtype=torch.float64, requires_grad=True)
+    first = Tensor(1, other=0.5)
+    shape = ((first.shape[0] - fewer,), first.dtype)
+    operator = made(
+        application, row, (first, *(Tensor(1) for _ in range(3))), {"output": shape, "total": shape}
+    )
+    assert gradcheck(operator, (x, scale))
