@@ -19,7 +19,15 @@ from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.expression_types import Expressions, leave
 from ninetoothed.program.frozen import rule_for
-from ninetoothed.program.nodes import ExternRef, LanguageRef, Load, SourceStore, Store, walk
+from ninetoothed.program.nodes import (
+    ElementStore,
+    ExternRef,
+    LanguageRef,
+    Load,
+    SourceStore,
+    Store,
+    walk,
+)
 from ninetoothed.program.typed_calls import Call, shown
 from ninetoothed.program.types import (
     COUNT,
@@ -114,6 +122,10 @@ class Inference(Expressions):
 
     def _source_store(self, node: SourceStore) -> None:
         self.parts(node)
+        if isinstance(node, ElementStore):
+            self.view_shape(node)
+        else:
+            self.together(node, list(map(type_of, node.indices)), "indices")
         self.require_fit(node, node.parameter)
 
     def require_fit(self, node: Store | SourceStore, parameter: str) -> None:

@@ -156,7 +156,17 @@ def of_a_source(x, y):
     y = x.source[x > 0]  # noqa: F841
 
 
-@pytest.mark.parametrize("application", [of_a_tile, of_a_source])
+def stored_to_a_tile(x, y):
+    y[x > 0] = 1.0
+
+
+def stored_to_a_source(x, y):
+    y.source[x > 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    "application", [of_a_tile, of_a_source, stored_to_a_tile, stored_to_a_source]
+)
 def test_truth_values_are_no_positions(application):
     def whole(x, y):
         return x.tile((-1,)), y.tile((-1,))
