@@ -16,9 +16,13 @@ from tests.contract.atomics import test_atomics, test_in_order  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("on_device")
 
-#: What is told of a slice that turns out empty, and of a value that is no place, is Triton's there;
-#: and what compiles alone needs no device.
-_ELSEWHERE = {"test_a_value_is_no_place", "test_what_takes_a_flattened_index_apart_compiles"}
+#: What is told of a slice that turns out empty, of a value that is no place, and of indices that do not meet
+#: is Triton's there; and what compiles alone needs no device.
+_ELSEWHERE = {
+    "test_a_value_is_no_place",
+    "test_indices_that_do_not_meet_are_refused_with_their_place",
+    "test_what_takes_a_flattened_index_apart_compiles",
+}
 
 _MODULES = (
     test_atomics,

@@ -248,9 +248,8 @@ def test_beside_integers_a_literal_is_float32_elsewhere():
     def integers(n, y):
         y = n * 0.3 + n / 3  # noqa: F841
 
-    n = torch.arange(-2, 4, dtype=torch.int32)
-    found = result(integers, n, out=torch.zeros(6))
-    single = n.numpy().astype(np.float32)
+    found = result(integers, torch.arange(-2, 4, dtype=torch.int32), out=torch.zeros(6))
+    single = np.arange(-2, 4, dtype=np.float32)
     assert np.allclose(found, single * np.float32(0.3) + single / np.float32(3), rtol=1e-6)
 
 

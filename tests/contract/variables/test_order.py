@@ -109,7 +109,7 @@ def what_is_returned_before_it_changes(x, n, y):
 @case(lambda x, n: x * 0 + (n * 100 + 5 if n > 0 else 0))
 def what_stands_behind_and_assigns(x, n, y):
     a = n * 1
-    c = n > 0 and [a, (a := 5)][0]
+    c = n and [a, (a := 5)][0]
     y = x * 0 + c * 100 + a
 
 
