@@ -303,7 +303,10 @@ _OTHERS = {
         "condition",
     ),
     "truth values that a call gives do not count": Mutant(
-        "interpreter", _TRITON + "ir/lowered.py", "{**call.scalars, **types}", "types"
+        "interpreter",
+        _TRITON + "ir/lowered.py",
+        "booleans=call.of_dtype(dtypes.bool)",
+        "booleans=call.of_dtype(dtypes.bool) & call.arguments.keys()",
     ),
     "a bound holds one too early": Mutant(
         "interpreter", _FACTS, "return left[1] < right[0]", "return left[1] <= right[0]"

@@ -46,6 +46,15 @@ EXPECTED: tuple[str, ...] = (
     r"A tile's size must be 1 or more, but got 0",
     r"it needs a size of at least 0\. No tile fits there",
     r"does not fit a tile of u?int|as it is given, does not hold",
+    r"does not fit '\w+', whose elements are",
+)
+
+#: The same of programs with elements of float64: by itself and beside integers a literal is one too, which
+#: is drawn as a float32 still.
+OF_TWO_FLOATS = (
+    r"different element types: float|changes what '\w+' is: float",
+    r"needs tiles of one type, but got float",
+    r"takes float32, but got float64|Expected dtype \['fp32'\] but got fp64",
 )
 
 #: What Triton says of numbers that a tile's type does not hold, which its interpreter hands on as it is.
@@ -157,7 +166,8 @@ def outcome(program: Program, backend: str) -> Outcome:
         else:
             if backend == "ahead" and "must be known when the kernel is compiled ahead" in text:
                 return Outcome("undeclared", text, seconds)
-            is_right = any(re.search(pattern, text) for pattern in EXPECTED)
+            patterns = EXPECTED + (OF_TWO_FLOATS if program.is_wide else ())
+            is_right = any(re.search(pattern, text) for pattern in patterns)
             if found := re.search(
                 r"is indexed with (-?\d+), and that dimension has size (\d+)", text
             ):

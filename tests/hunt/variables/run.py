@@ -38,12 +38,19 @@ EXPECTED: tuple[str, ...] = (
     # Only a parameter's elements are picked by position.
     r"A value that is computed takes `None` and `:` as indices",
     r"is a value that the running kernel has computed: its elements",
+    # Which tile a helper assigns, and which variable a later argument assigns too.
+    r"and only the running kernel knows which tile is given",
+    r"gets a variable as it that a later argument assigns",
+    r"is needed at compile time: a loop changes what it is",
+    # A name that stands for a tile, where the tile is stored to under another one.
+    r"so could mean two things|by a name that stands for this tile",
     # What a comparison may not come to.
     r"Python comes to it only where the comparison before it holds",
     # Two functions in one line.
     r"The source of .* was not found",
     # A variable that has two types, or a tuple whose items have.
     r"(gets|this `if` give .*|values of this choice have) different (element types|shapes)",
+    r"The loop changes what '\w+' is: ",
     r"A variable that a loop or an if assigns needs a value before it",
 )
 
