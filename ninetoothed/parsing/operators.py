@@ -139,7 +139,7 @@ class OperatorFrame(ExpressionFrame):
                 return value
             if not statements or self._are_values(statements, named):
                 given |= named
-                hold(named)
+                set_cells(named)
             if truth is wanted and not is_last and not statements:
                 continue
             expression = self.expression(value, operand)
@@ -150,7 +150,7 @@ class OperatorFrame(ExpressionFrame):
                 parts.append(expression)
             if truth is (not wanted):
                 break
-        hold(dict.fromkeys(given))
+        set_cells(dict.fromkeys(given))
         self.state.given[node] = wanted, given
         return Runtime(self._all_of(node.op, parts, node))
 
@@ -212,11 +212,11 @@ class OperatorFrame(ExpressionFrame):
         test, given = self.expression(condition, node.test), self.given_by(node.test)
         before, constant = self.state.cells(), self.is_constant(test)
         with self.state.captured() as body:
-            hold(given[True])
+            set_cells(given[True])
             one = self._loaded(node.body)
         ends = self.back(before)
         with self.state.captured() as orelse:
-            hold(given[False])
+            set_cells(given[False])
             other = self._loaded(node.orelse)
         one, other = self.meet(before, ends, body, orelse, node, constant, (one, other))
         if not body and not orelse:
@@ -383,7 +383,7 @@ class OperatorFrame(ExpressionFrame):
         return found if isinstance(op, ast.In) else self._negated(found, node)
 
 
-def hold(values: Mapping[Cell, Value | None]) -> None:
+def set_cells(values: Mapping[Cell, Value | None]) -> None:
     """Have variables hold values."""
     for cell, value in values.items():
         cell.value = value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
-from ninetoothed.parsing.operators import hold
+from ninetoothed.parsing.operators import set_cells
 from ninetoothed.parsing.source import assigned_names, returns_of
 from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
 from ninetoothed.program.effects import operation_of, reads_memory
@@ -71,7 +71,7 @@ class StatementFrame(AssignmentFrame):
             condition = self._loaded(statement.test)
             truth = self.truth(condition)
             if truth is not None:
-                hold(self.given_by(statement.test)[truth])
+                set_cells(self.given_by(statement.test)[truth])
                 pending += reversed(statement.body if truth else statement.orelse)
             elif any(returns_of(statement)):
                 rest = list(reversed(pending))
@@ -138,11 +138,11 @@ class StatementFrame(AssignmentFrame):
         before = self.state.cells()
         after = rest or []
         with self.state.captured() as body:
-            hold(named[True])
+            set_cells(named[True])
             one = self.run([*node.body, *after])
         ends = self.back(before)
         with self.state.captured() as orelse:
-            hold(named[False])
+            set_cells(named[False])
             other = self.run([*node.orelse, *after])
         constant = self.is_constant(test)
         # After a return this function's own variables are of no use, but to a function that it gives.
@@ -265,7 +265,7 @@ class StatementFrame(AssignmentFrame):
             before.clear()
             with self.state.captured() as statements:
                 first[:] = [self._loaded(node.test)]
-                hold(self.given_by(node.test)[True])
+                set_cells(self.given_by(node.test)[True])
             before.extend(statements)
 
         saved: list[str] = []

@@ -77,6 +77,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def stored(self, node: Any) -> Any:
         if not isinstance(node, nodes.Store | nodes.SourceStore):
+            # A name's context, which Python calls `Store` as well.
             return node
         self.generic_visit(node)
         name = node.tile.parameter if isinstance(node, nodes.Store) else node.parameter

@@ -145,7 +145,7 @@ class Expressions:
         return ValueType(held_shape(sizes), "int", None, natural)
 
     def _source_load(self, node: nodes.SourceLoad | nodes.SourcePlace) -> ValueType:
-        shape = self.together(node, [self.of(index) for index in node.indices], "indices")
+        shape = self.chosen(node, [self.of(index) for index in node.indices], "indices")
         return of_dtype(self.dtype_of(node.parameter), shape)
 
     def _element_load(self, node: nodes.ElementLoad | nodes.ElementPlace) -> ValueType:
@@ -154,21 +154,23 @@ class Expressions:
     def view_shape(self, node: Any) -> Shape | None:
         """The shape of elements that a view selects."""
         view, types = node.view, [self.of(index) for index in node.indices]
-        chosen = self.together(node, types[len(types) - view.chosen :], "positions")
+        chosen = self.chosen(node, types[len(types) - view.chosen :], "positions")
         if chosen is None:
             return None
         counts = held_shape(view.shape)
         return (*counts[: view.before], *chosen, *counts[view.before :])
 
-    def together(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
-        """The shape of values that meet element by element."""
-        if what in ("indices", "positions") and any(
-            t.shape and t.dtype is dtypes.bool for t in types
-        ):
+    def chosen(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
+        """The shape of what positions select, which are integers."""
+        if any(each.shape and each.dtype is dtypes.bool for each in types):
             self.refuse(
                 node,
                 "A tile of truth values selects no elements: `ntl.where` chooses between values.",
             )
+        return self.together(node, types, what)
+
+    def together(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
+        """The shape of values that meet element by element."""
         try:
             return broadcast([each.shape for each in types])
         except ValueError:

@@ -125,7 +125,7 @@ class Inference(Expressions):
         if isinstance(node, ElementStore):
             self.view_shape(node)
         else:
-            self.together(node, list(map(type_of, node.indices)), "indices")
+            self.chosen(node, list(map(type_of, node.indices)), "indices")
         self.require_fit(node, node.parameter)
 
     def require_fit(self, node: Store | SourceStore, parameter: str) -> None:

@@ -12,18 +12,10 @@ import torch
 import ninetoothed
 from ninetoothed import Tensor
 from ninetoothed.errors import ApplicationError
+from tests.contract.variables.cases import table
 
-CASES = {}
-
-
-def case(expected):
-    """Registers an application and what it gives: a function of the elements and the number."""
-
-    def register(application):
-        CASES[application.__name__] = application, expected
-        return application
-
-    return register
+#: What an application gives is a function of the elements and the number.
+CASES, case = table()
 
 
 # Several targets.

@@ -12,18 +12,10 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from tests.contract.variables.cases import table
 
-CASES = {}
-
-
-def case(expected):
-    """Registers an application and what it gives: a function of the elements and the number, or of these alone."""
-
-    def register(application):
-        CASES[application.__name__] = application, expected
-        return application
-
-    return register
+#: What an application gives is a function of the elements and the number, or of these alone.
+CASES, case = table()
 
 
 # Tuples that are made of themselves.
