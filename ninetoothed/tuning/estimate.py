@@ -50,6 +50,7 @@ class Constants:
         copy: the same of a copy to shared memory that is begun rounds ahead.
         cache_bytes: what the second-level cache gives in a clock.
         shared_bytes: what shared memory gives in a clock.
+        row: bytes that memory gives in the time that a row takes which begins elsewhere than the last one ended.
         dot: of the tensor cores' rate, what is reached.
         warp_dot: the same where each warp multiplies on its own, without Hopper's warp groups.
         overlap: how well different units work at once: 1 adds their times, a large number takes the
@@ -75,6 +76,7 @@ class Constants:
     copy: float = 2.3
     cache_bytes: float = 55.0
     shared_bytes: float = 116.5
+    row: float = 5.0
     dot: float = 0.8
     warp_dot: float = 0.268
     overlap: float = 4.0
@@ -158,6 +160,7 @@ class CostFeatures:
         bytes_moved: global memory that one program loads and stores, over its whole life.
         distinct_bytes: global memory that all programs together touch, each byte once; 0 if not
             known, then every program's bytes count as distinct.
+        rows: of the distinct bytes, how many rows of tiles a loop loads for products: each lies elsewhere.
         flops: operations of one program outside of products.
         special: of those, the ones that take a special unit: exponentials, roots.
         reductions: how often one program combines a value over all its threads.
@@ -182,6 +185,7 @@ class CostFeatures:
     programs: int
     bytes_moved: float
     distinct_bytes: float = 0.0
+    rows: float = 0.0
     flops: float = 0.0
     special: float = 0.0
     reductions: float = 0.0
@@ -245,7 +249,7 @@ def estimate(features: CostFeatures, constants: Constants = CONSTANTS) -> float:
         alone = life - constants.start
         clocks = constants.start + share * _together(constants.hiding, alone, busy)
     moved = features.distinct_bytes or features.programs * features.bytes_moved
-    loading = moved / bandwidth
+    loading = (moved + constants.row * features.rows) / bandwidth
     if features.iterations > 1:
         # The last round is computed when all is loaded.
         together = min(features.programs / limits.multiprocessors, resident)

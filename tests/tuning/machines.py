@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ninetoothed.tuning.estimate import DeviceLimits
 
 H200 = DeviceLimits(
@@ -16,3 +18,5 @@ H200 = DeviceLimits(
     memory_bandwidth=4.9e12,
     clock_hz=1.98e9,
 )
+
+H100 = replace(H200, name="NVIDIA H100 80GB HBM3", l2_bytes=52428800, memory_bandwidth=3.352e12)

@@ -54,6 +54,7 @@ class Counts:
         kept: of these bytes, those of tiles that something else reads too: they are in registers.
         waited_for: of the bytes streamed in one round, those that no copy in the background brings.
         existing: of the elements of each parameter's tiles, the share that no mask leaves out.
+        rows: in how many rows of tiles the tensors lie that are streamed.
         short: of the bytes streamed, how many come in rows of half a cache line; those in rows of a
             quarter count three times, and so on.
         largest: elements of the largest tile.
@@ -73,6 +74,7 @@ class Counts:
     kept: int = 0
     waited_for: int = 0
     existing: dict[str, float] = field(default_factory=dict)
+    rows: float = 0.0
     short: float = 0.0
     largest: int = 1
 

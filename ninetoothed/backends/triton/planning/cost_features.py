@@ -90,6 +90,7 @@ class Estimator:
             programs=programs,
             bytes_moved=counts.bytes_moved,
             distinct_bytes=self._distinct(counts),
+            rows=counts.rows,
             accesses=self._accesses(counts, threads, stages),
             copies=self._copies(counts, stages),
             flops=counts.flops,
@@ -122,9 +123,10 @@ class Estimator:
                 for name, size in counts.streamed.items()
                 if self._bytes_at_once(name) < divisors.LEAST_COPY
             )
+            rows = {name: self._row_bytes(name, environment) for name in counts.streamed}
+            counts.rows = sum(self._bytes_of(name) / each for name, each in rows.items())
             counts.short = sum(
-                size * max(_LINE / self._row_bytes(name, environment) - 1, 0)
-                for name, size in counts.streamed.items()
+                size * max(_LINE / rows[name] - 1, 0) for name, size in counts.streamed.items()
             )
             counts.kept = sum(
                 size
@@ -156,12 +158,16 @@ class Estimator:
         """The bytes that all programs touch, those that are loaded and stored twice."""
         return float(
             sum(
-                math.prod(n for n, stride in zip(argument.shape, argument.strides) if stride)
-                * argument.dtype.itemsize
-                * ((name in counts.loaded) + (name in counts.stored))
-                for name, argument in self._call.arguments.items()
+                self._bytes_of(name) * ((name in counts.loaded) + (name in counts.stored))
+                for name in self._call.arguments
             )
         )
+
+    def _bytes_of(self, name: str) -> int:
+        """The bytes of a tensor that lie in different places."""
+        argument = self._call.arguments[name]
+        sizes = (n for n, stride in zip(argument.shape, argument.strides) if stride)
+        return math.prod(sizes) * argument.dtype.itemsize
 
     def _bytes_at_once(self, parameter: str) -> int:
         return (self._vectors or {}).get(parameter, divisors.LEAST_COPY)
