@@ -249,14 +249,15 @@ class _Analysis(Branches):
         assigned = names_assigned(statement.body)
         outer, identity = self.carried, place_of(statement)
         before: dict[str, str] = {}
-        followed: dict[str, str] = {}
+        followed: dict[str, dict[bool, str]] = {}
         for name in sorted(assigned & self.known.keys()):
             if (identity, name) in self.needed:
                 before[name] = self.draft.fresh(f"{name}_before")
-            if ("either", identity, name) in self.needed:
+            if self.is_followed(name, identity):
                 followed[name] = self.followed(name, statement)
         self.carried = {**outer, **{name: (identity, before.get(name)) for name in assigned}}
-        changing = {*target_names(statement), *followed.values()}
+        variables = {variable for kinds in followed.values() for variable in kinds.values()}
+        changing = {*target_names(statement), *variables}
         self.rounds |= changing
         untouched, self.untouched = self.untouched, {}
         lasting = self.lasting(statement, assigned, assigned | changing)

@@ -105,6 +105,20 @@ def asked_by_store(masks: Sequence[TileMask], is_whole: bool) -> tuple[TileMask,
     return tuple(mask for mask in masks if not (is_whole and mask.is_loaded))
 
 
+def of_kind(masks: Sequence[TileMask], is_loaded: bool) -> tuple[TileMask, ...]:
+    """Of masks, those that a store to a whole tile does not ask, or those that it does."""
+    return tuple(mask for mask in masks if mask.is_loaded is is_loaded)
+
+
+def by_kind(masks: Sequence[TileMask]) -> list[tuple[bool, tuple[TileMask, ...]]]:
+    """Masks that a store to a whole tile asks, then those that it does not, each where there are some.
+
+    What says which elements a variable has, one way or another, says it of each kind by itself.
+    """
+    kinds = ((is_loaded, of_kind(masks, is_loaded)) for is_loaded in (False, True))
+    return [(is_loaded, own) for is_loaded, own in kinds if own]
+
+
 def holds_identity(mask: TileMask, identity: str) -> bool:
     """Whether the padding is the identity already."""
     return (identity == "zero" and mask.is_zero) or (identity == "lowest" and mask.is_lowest)

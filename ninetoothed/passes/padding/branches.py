@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.passes.padding.moves import held_mask, like_all
+from ninetoothed.passes.padding.moves import held_mask
 from ninetoothed.passes.padding.rounds import Carried, Knowns, lost_masks, of_either, on_demand
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.program.tile_masks import TileMask, by_kind, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
@@ -190,28 +190,25 @@ class Branches(Carried):
     def follow_ways(self, name: str, statement: ast.If, one: Knowns, other: Knowns) -> None:
         """Has a variable say which elements there are after an ``if``, where its ways have others."""
         ways = ((one, statement.body), (other, statement.orelse))
-        lost = lost_masks(one[name], other[name]) + lost_masks(other[name], one[name])
-        wish = "way", place_of(statement), name
-        if not lost:
-            return
-        if wish not in self.needed:
+        for is_loaded, lost in _lost_by_kind(one[name], other[name]):
+            wish = "way", place_of(statement), name, is_loaded
+            if wish in self.needed:
+                self.say_where(name, statement, ways, is_loaded)
+                continue
+            mask = on_demand(wish, lost, is_loaded=is_loaded)
             for way, _ in ways:
                 known = with_rank(way[name])
-                mask = like_all(on_demand(wish, lost), lost)
                 way[name] = replace(known, validity=(*known.validity, mask))
-            return
-        of = (*one[name].validity, *other[name].validity)
-        self.say_where(name, statement, ways, of)
 
     def choose(self, statement: ast.Assign) -> None:
         """A variable gets one of two values, of which other elements exist.
 
-        Which of them do another variable says, on demand.
+        Which of them do other variables say, on demand.
         """
         choice, (target,) = statement.value, statement.targets
         assert isinstance(choice, ast.IfExp) and isinstance(target, ast.Name)
-        wish = "chosen", place_of(statement), target.id
-        if wish in self.needed:
+        wishes = {kind: ("chosen", place_of(statement), target.id, kind) for kind in (False, True)}
+        if not self.needed.isdisjoint(wishes.values()):
             test, asked = self.draft.fresh("is_first"), self.number(choice.test)
             self.draft.insert_before(statement, assign(test, asked, statement))
             self.known[test] = Known(type_of(asked))
@@ -219,19 +216,25 @@ class Branches(Carried):
         self.simple(statement)
         known = self.known[target.id]
         one, other = (with_rank(way, known.rank) for way in self.ways)
-        lost = lost_masks(one, other) + lost_masks(other, one)
-        if wish not in self.needed:
-            mask = like_all(on_demand(wish, lost), lost)
-        else:
-            body, orelse = (self.real(target.id, way, statement) for way in (one, other))
+        validity = list(with_rank(known).validity)
+        for is_loaded, lost in _lost_by_kind(one, other):
+            if wishes[is_loaded] not in self.needed:
+                validity.append(on_demand(wishes[is_loaded], lost, is_loaded=is_loaded))
+                continue
+            body, orelse = (
+                self.real(
+                    target.id, replace(way, validity=of_kind(way.validity, is_loaded)), statement
+                )
+                for way in (one, other)
+            )
             exists = ast.IfExp(test=read(test, statement), body=body, orelse=orelse)
             variable = self.draft.fresh(f"{target.id}_exists")
             self.rounds.add(variable)
             self.draft.insert_after(
                 statement, assign(variable, nodes.at(exists, statement), statement)
             )
-            mask = held_mask(variable, known.rank, statement, lost)
-        self.known[target.id] = replace(known, validity=(*with_rank(known).validity, mask))
+            validity.append(held_mask(variable, known.rank, statement, is_loaded))
+        self.known[target.id] = replace(known, validity=tuple(validity))
 
     def check_splits(self, statement: ast.If) -> None:
         """Raise where the copies of what follows such statements, which double with each, are too many."""
@@ -323,6 +326,11 @@ class Branches(Carried):
             self.known.pop(name, None)
         self.known.update(known)
         self.forget_indices(names)
+
+
+def _lost_by_kind(one: Known, other: Known) -> list[tuple[bool, tuple[TileMask, ...]]]:
+    """The masks that one value has and another does not, by their kinds."""
+    return by_kind(lost_masks(one, other) + lost_masks(other, one))
 
 
 def _loses(met: Known, *outcomes: Known) -> bool:

@@ -6,7 +6,7 @@ That costs, so it is only done where it is needed: till then there is a mask tha
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from ninetoothed.language.operations import Operation
@@ -283,24 +283,16 @@ def _held(result: ValueType, name: str, analysis: Knowledge) -> Known:
     return Known(validity=(held_mask(name, rank, analysis.statement),))
 
 
-def held_mask(
-    name: str, rank: int, statement: ast.stmt, of: Sequence[TileMask] | None = None
-) -> TileMask:
+def held_mask(name: str, rank: int, statement: ast.stmt, is_loaded: bool = False) -> TileMask:
     """Where a variable is not 0.
 
     Args:
-        of: of what was loaded, the masks that it says the same as, in one way or another.
+        is_loaded: whether it says where one tile or another was loaded, which a store does not ask.
     """
     layout = tuple(range(rank))
     held = at(Held(name=name, rank=rank, layout=layout), statement)
-    mask = TileMask(("held", name), Origin(held, statement), layout)
-    return mask if of is None else like_all(mask, of)
-
-
-def like_all(mask: TileMask, masks: Sequence[TileMask]) -> TileMask:
-    """A mask that says the same as one or another, of which a store asks one at least."""
-    is_loaded = all(each.is_loaded for each in masks)
-    return replace(mask, is_loaded=is_loaded, is_met=not is_loaded)
+    origin = Origin(held, statement)
+    return TileMask(("held", name), origin, layout, is_loaded=is_loaded, is_met=not is_loaded)
 
 
 #: By the rule for an operation's shape.

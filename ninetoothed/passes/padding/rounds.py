@@ -15,7 +15,7 @@ from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
 from ninetoothed.program.effects import called_name, names_assigned, targets_of
 from ninetoothed.program.nodes import ElementRef, Kept, Store, SymbolValue, TileRef, Within, at
-from ninetoothed.program.tile_masks import NOWHERE, TileMask, asked_by_store
+from ninetoothed.program.tile_masks import NOWHERE, TileMask, asked_by_store, by_kind, of_kind
 from ninetoothed.symbols.expr import as_symbol
 
 Knowns = dict[str, Known]
@@ -87,9 +87,16 @@ class Carried(Values):
             self.want_of_all(name, after, new)
         after = replace(after, validity=rest)
         lost = lost_masks(before, after)
-        if lost and ("either", loop, name) not in self.needed:
-            lost = (on_demand(("either", loop, name), lost),)
+        if not self.is_followed(name, loop):
+            lost = tuple(
+                on_demand(("either", loop, name, is_loaded), own, is_loaded=is_loaded)
+                for is_loaded, own in by_kind(lost)
+            )
         return replace(after, validity=(*rest, *lost))
+
+    def is_followed(self, name: str, loop: Any) -> bool:
+        """Whether variables say where one that a loop carries holds an element, of this round or one before."""
+        return any(("either", loop, name, is_loaded) in self.needed for is_loaded in (False, True))
 
     def varies(self, mask: TileMask, assigned: set[str]) -> bool:
         """Whether which lanes a mask leaves out may differ from round to round."""
@@ -115,13 +122,19 @@ class Carried(Values):
             for place, (index, size) in enumerate(zip(tile.indices, parameter.middle_sizes))
         )
 
-    def followed(self, name: str, statement: ast.stmt) -> str:
-        """A variable that says, before a statement, where another holds an element."""
-        variable, known = self.draft.fresh(f"{name}_exists"), self.known[name]
-        made = self.real(name, known, statement)
-        self.draft.insert_before(statement, assign(variable, made, statement))
-        self.known[name] = replace(known, validity=(held_mask(variable, known.rank, statement),))
-        return variable
+    def followed(self, name: str, statement: ast.stmt) -> dict[bool, str]:
+        """Variables that say, before a statement, where another holds an element: for masks of each kind."""
+        variables, known = {}, with_rank(self.known[name])
+        for is_loaded, own in by_kind(known.validity):
+            variables[is_loaded] = variable = self.draft.fresh(f"{name}_exists")
+            made = self.real(name, replace(known, validity=own), statement)
+            self.draft.insert_before(statement, assign(variable, made, statement))
+        validity = tuple(
+            held_mask(variable, known.rank, statement, is_loaded)
+            for is_loaded, variable in variables.items()
+        )
+        self.known[name] = replace(known, validity=validity)
+        return variables
 
     def real(self, name: str, known: Known, origin: ast.AST) -> ast.expr:
         return is_real(self, read(name, origin), with_rank(known).validity, origin)
@@ -138,27 +151,30 @@ class Carried(Values):
         losses = [lost_masks(before, way[name]) for way, _ in ways]
         if loop is None or not any(losses):
             return
-        if ("either", loop, name) not in self.needed:
-            for (way, _), lost in zip(ways, losses):
-                demanded = (on_demand(("either", loop, name), lost),) if lost else ()
-                way[name] = replace(way[name], validity=(*way[name].validity, *demanded))
+        if self.is_followed(name, loop):
+            for is_loaded, _ in by_kind([mask for way, _ in ways for mask in way[name].validity]):
+                self.say_where(name, statement, ways, is_loaded)
             return
-        self.say_where(name, statement, ways)
+        for (way, _), lost in zip(ways, losses):
+            demanded = tuple(
+                on_demand(("either", loop, name, is_loaded), own, is_loaded=is_loaded)
+                for is_loaded, own in by_kind(lost)
+            )
+            way[name] = replace(way[name], validity=(*way[name].validity, *demanded))
 
-    def say_where(
-        self, name: str, statement: ast.If, ways: Ways, of: tuple[TileMask, ...] | None = None
-    ) -> None:
+    def say_where(self, name: str, statement: ast.If, ways: Ways, is_loaded: bool) -> None:
         """Has a variable say at the end of each way of an ``if`` where another holds an element.
 
-        Args:
-            of: see `held_mask`.
+        It stands for the masks of one kind: those that a store to a whole tile does not ask, or those that it does.
         """
         variable = self.draft.fresh(f"{name}_exists")
         self.rounds.add(variable)
         for way, block in ways:
-            block.append(assign(variable, self.real(name, way[name], statement), statement))
-            mask = held_mask(variable, way[name].rank, statement, of)
-            way[name] = replace(way[name], validity=(mask,))
+            known = with_rank(way[name])
+            own = replace(known, validity=of_kind(known.validity, is_loaded))
+            block.append(assign(variable, self.real(name, own, statement), statement))
+            mask = held_mask(variable, known.rank, statement, is_loaded)
+            way[name] = replace(known, validity=(*of_kind(known.validity, not is_loaded), mask))
 
     def implied(
         self, before: Known, after: Known, new: tuple[TileMask, ...]
@@ -195,7 +211,7 @@ class Carried(Values):
         body: list[ast.stmt],
         lasting: Mapping[str, Known],
         before: Mapping[str, str],
-        followed: Mapping[str, str],
+        followed: Mapping[str, Mapping[bool, str]],
         test: ast.expr | None,
     ) -> None:
         """Statements of a loop's body that have variables keep what they held before a round.
@@ -212,10 +228,12 @@ class Carried(Values):
         for name in before:
             if name in lasting and name in self.known and body:
                 self.keep(name, lasting[name], self.known[name], body)
-        for name, variable in followed.items():
+        for name, variables in followed.items():
             known = self.known.get(name)
-            if known is not None and body and lost_masks(lasting.get(name, known), known):
-                made = self.real(name, known, body[-1])
+            if known is None or not body:
+                continue
+            for is_loaded, _ in by_kind(lost_masks(lasting.get(name, known), known)):
+                variable, made = variables[is_loaded], self.real(name, known, body[-1])
                 either = ast.BinOp(left=read(variable, body[-1]), op=ast.BitOr(), right=made)
                 body.append(assign(variable, at(either, body[-1]), body[-1]))
         body += tail
@@ -325,19 +343,26 @@ def new_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
 
 
 def lost_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
-    """The masks that a variable had, and has no more."""
-    places = {mask.place for mask in with_rank(after).validity}
-    old = with_rank(before).validity
-    return tuple(mask for mask in old if mask.place not in places and mask.wanted is None)
+    """The masks that a variable had, and has no more; or no more as one of the same kind."""
+    places = {(mask.place, mask.is_loaded) for mask in with_rank(after).validity}
+    return tuple(
+        mask
+        for mask in with_rank(before).validity
+        if (mask.place, mask.is_loaded) not in places and mask.wanted is None
+    )
 
 
 def on_demand(
-    wish: Any, validity: tuple[TileMask, ...], is_lasting: bool | None = None
+    wish: Any,
+    validity: tuple[TileMask, ...],
+    is_lasting: bool | None = None,
+    is_loaded: bool = False,
 ) -> TileMask:
     """One for masks of lanes that hold anything till it is wanted that they keep what they had.
 
     Args:
         is_lasting: whether they hold anything after every round; None where they do not exist after any.
+        is_loaded: see `held_mask`.
     """
     followed = zip(*(mask.layout for mask in validity))
     layout = tuple(
@@ -346,7 +371,15 @@ def on_demand(
     )
     stands_for = () if is_lasting is None else validity
     key = wish, is_lasting is not False
-    return TileMask(key, NOWHERE, layout, wanted=wish, stands_for=stands_for)
+    return TileMask(
+        key,
+        NOWHERE,
+        layout,
+        is_loaded=is_loaded,
+        is_met=not is_loaded,
+        wanted=wish,
+        stands_for=stands_for,
+    )
 
 
 def of_either(value: Known, one: Known, other: Known) -> Known:

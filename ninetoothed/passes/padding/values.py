@@ -276,7 +276,8 @@ class Values(Knowledge):
         is_of_number = one.type.is_scalar is not other.type.is_scalar
         if is_of_number and not is_constant(node.test, self.constants):
             return has_effect(node.body) or has_effect(node.orelse)
-        return {mask.place for mask in one.validity} != {mask.place for mask in other.validity}
+        kinds = ({(mask.place, mask.is_loaded) for mask in way.validity} for way in (one, other))
+        return next(kinds) != next(kinds)
 
     def visit_tuple(self, node: ast.Tuple) -> tuple[ast.expr, Known]:
         known = []

@@ -352,3 +352,79 @@ def test_what_one_way_does_not_have_is_read_beside_what_moved(application, numbe
     tensors = (Tensor(1), Tensor(1), Tensor(0), Tensor(1))
     ninetoothed.make(arrangement, application, tensors)(x, w, number, y)
     assert y.tolist() == [2, 3, 4, 5, 6, 7]
+
+
+# Of one way a store does not ask where it was loaded, of the other it does: each is stored as it is by itself.
+# `z` is a tile beyond whose end `pad` adds positions, the second tile of `x` ends in two that are not there.
+
+
+def of_a_choice(x, w, z, n, y):
+    found = x[0]
+    value = x[1] * w[0] if n > 0 else z[ntl.arange(0, 4) + 1]
+    found = value + 0
+    y = found  # noqa: F841
+
+
+def of_a_branch(x, w, z, n, y):
+    found = x[0]
+    if n > 0:
+        value = x[1] * w[0]
+    else:
+        value = z[ntl.arange(0, 4) + 1]
+    found = value + 0
+    y = found  # noqa: F841
+
+
+def of_a_tile_and_what_moved(x, w, z, n, y):
+    found = x[0]
+    value = x[1] * 3 if n > 0 else ntl.sort(z[ntl.arange(0, 4) + 1])
+    found = value + 0
+    y = found  # noqa: F841
+
+
+def of_one_tile_and_what_moved(x, w, z, n, y):
+    found = x[0]
+    value = x[1] * 3 if n > 0 else ntl.split(ntl.join(x[1], x[1]))[0]
+    found = value + 0
+    y = found  # noqa: F841
+
+
+def of_rounds_that_do_nothing(x, w, z, n, y):
+    value = z[ntl.arange(0, 4) + 1]
+    for k in range(2):
+        if n > 0:
+            value = x[k] * w[0]
+    y = value  # noqa: F841
+
+
+def of_what_the_rounds_have(x, w, z, n, y):
+    value = x[1] * 3
+    for _ in range(2):
+        if n == 0:
+            value = ntl.sort(z[ntl.arange(0, 4) + 1])
+    y = value  # noqa: F841
+
+
+#: By application, what is stored where ``n`` is 1 and `w` has its element, where `w` has none, and where ``n`` is 0.
+OF_TWO_WAYS = {
+    of_a_choice: ([15, 18, 0, 0], [OLD] * 4, [2, 3, 0, 0]),
+    of_a_branch: ([15, 18, 0, 0], [OLD] * 4, [2, 3, 0, 0]),
+    of_a_tile_and_what_moved: ([15, 18, 0, 0], [15, 18, 0, 0], [2, 3, OLD, OLD]),
+    of_one_tile_and_what_moved: ([15, 18, 0, 0], [15, 18, 0, 0], [5, 6, OLD, OLD]),
+    of_rounds_that_do_nothing: ([15, 18, 9, 12], [2, 3, 0, 0], [2, 3, 0, 0]),
+    of_what_the_rounds_have: ([15, 18, 0, 0], [15, 18, 0, 0], [2, 3, 0, 0]),
+}
+
+
+@pytest.mark.parametrize(("number", "count", "place"), [(1, 1, 0), (1, 0, 1), (0, 1, 2), (0, 0, 2)])
+@pytest.mark.parametrize("application", OF_TWO_WAYS, ids=lambda application: application.__name__)
+def test_each_way_is_stored_as_it_is_by_itself(application, number, count, place):
+    def arrangement(x, w, z, n, y):
+        z = z.pad(((0, 3),)).tile((6,))
+        return x.tile((4,)).tile((-1,)), w.tile((-1,)), z, n, y.tile((4,))
+
+    x, w, z = torch.arange(1.0, 7), torch.full((count,), 3.0), torch.arange(1.0, 4)
+    y = torch.full((4,), OLD)
+    tensors = (*vectors(3), Tensor(0), Tensor(1))
+    ninetoothed.make(arrangement, application, tensors)(x, w, z, number, y)
+    assert y.tolist() == OF_TWO_WAYS[application][place]

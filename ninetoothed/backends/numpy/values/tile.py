@@ -327,12 +327,25 @@ def _kept(value: Tile, before: Tile) -> Tile:
     data = np.where(exists, value.data, before.data)
     if all(_is_among(mask, value.validity) for mask in before.validity):
         return Tile(data, value.dtype, before.validity)
-    existed = np.logical_and.reduce(np.broadcast_arrays(*before.validity))
-    return Tile(data, value.dtype, (exists | existed,))
+    # A lane that keeps what it had is stored where it was: what was loaded stays so.
+    either = []
+    for kind in (LoadedMask, np.ndarray):
+        own = [mask for mask in before.validity if _is_loaded(mask) is (kind is LoadedMask)]
+        if own:
+            existed = np.logical_and.reduce(np.broadcast_arrays(*own))
+            either.append(np.asarray(exists | existed).view(kind))
+    return Tile(data, value.dtype, tuple(either))
 
 
 def _is_among(mask: Any, validity: Validity) -> bool:
-    return any(mask is other or np.array_equal(mask, other) for other in validity)
+    return any(
+        mask is other or (_is_loaded(mask) is _is_loaded(other) and np.array_equal(mask, other))
+        for other in validity
+    )
+
+
+def _is_loaded(mask: Any) -> bool:
+    return isinstance(mask, LoadedMask)
 
 
 def joined_validity(*tiles: Tile) -> Validity:
