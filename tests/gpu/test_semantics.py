@@ -14,7 +14,12 @@ from tests.contract.application import (  # noqa: E402
     test_places_of_extrema,
     test_scans,
 )
-from tests.contract.tensors import test_beside, test_meeting_in_positions, test_reshaped  # noqa: E402
+from tests.contract.tensors import (  # noqa: E402
+    test_beside,
+    test_meeting_in_positions,
+    test_positions_of_padding,
+    test_reshaped,
+)
 from tests.contract.variables import (  # noqa: E402
     test_closures,
     test_order,
@@ -75,6 +80,13 @@ _CHOSEN = {
         "test_what_another_tile_does_not_have_is_treated_alike",
         "test_an_element_that_is_not_there_is_in_no_sum",
         "test_what_one_way_does_not_have_is_read_beside_what_moved",
+        "test_each_way_is_stored_as_it_is_by_itself",
+    ),
+    test_positions_of_padding: (
+        "test_nothing_is_loaded_from_it",
+        "test_nothing_is_stored_to_it",
+        "test_nothing_is_stored_of_its_row",
+        "test_a_tile_of_positions_that_has_fewer_stores_fewer",
     ),
     test_by_zero: (
         "test_an_integer_by_zero_is_zero_and_nothing_else_changes",

@@ -122,7 +122,7 @@ def _split(arguments: Arguments, operation: Operation) -> Known:
 def _gathered(arguments: Arguments, operation: Operation) -> Known:
     index = arguments.named["index"] if "index" in arguments.named else arguments.known(1)
     result = captured(arguments, [0])
-    return joined([result, index]).changed() if index.validity else result
+    return joined([result, in_other_lanes(index)]).changed() if index.validity else result
 
 
 def _atomic(arguments: Arguments, operation: Operation) -> Known:

@@ -20,7 +20,15 @@ from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.views import Run, View
 
 #: What may say that less exists than a tile has: what makes values, selects elements, or assigns in rounds.
-_LESS = nodes.Padded | nodes.ElementLoad | nodes.ElementPlace | ast.For | ast.While
+_LESS = (
+    nodes.Padded
+    | nodes.ElementLoad
+    | nodes.ElementPlace
+    | nodes.SourceLoad
+    | nodes.SourcePlace
+    | ast.For
+    | ast.While
+)
 
 #: The rules for shapes of what moves elements.
 _MOVED = frozenset(

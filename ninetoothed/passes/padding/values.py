@@ -13,6 +13,7 @@ from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
     Known,
+    in_other_lanes,
     joined,
     number,
     rearranged,
@@ -140,7 +141,7 @@ class Values(Knowledge):
 
     def visit_source_load(self, node: nodes.SourceLoad) -> tuple[ast.expr, Known]:
         # It reads where its indices are real.
-        return node, joined(self.addressed(node))
+        return node, in_other_lanes(joined(self.addressed(node)))
 
     def addressed(
         self,
@@ -175,7 +176,7 @@ class Values(Knowledge):
 
     def elements(self, node: nodes.ElementLoad | nodes.ElementStore | nodes.ElementPlace) -> Known:
         """Visits what selects elements of a tile; what is known of them where they are loaded."""
-        view, given = node.view, joined(self.chosen(node))
+        view, given = node.view, in_other_lanes(joined(self.chosen(node)))
         shape = self.types.view_shape(node)
         if shape is None:
             return UNKNOWN
@@ -196,7 +197,9 @@ class Values(Knowledge):
             is_loaded=is_loaded,
             is_met=False,
         )
-        return Known(validity=(mask,))
+        # A position that does not exist reads nothing, which is asked of by itself where that is not.
+        masks = before_slices(given, view).validity if is_loaded else ()
+        return Known(validity=(mask, *masks)).changed()
 
     def atomic(self, node: ast.Call) -> Known:
         place, *values = node.args
@@ -204,7 +207,7 @@ class Values(Knowledge):
             known = self.elements(place)
         else:
             assert isinstance(place, nodes.SourcePlace)
-            known = joined(self.addressed(place))
+            known = in_other_lanes(joined(self.addressed(place)))
         given = [self.stored(value) for value in (*values, *(each.value for each in node.keywords))]
         for keyword, (value, _) in zip(reversed(node.keywords), reversed(given)):
             keyword.value = value

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ninetoothed.backends.numpy.execution.addressing import Shape
+from ninetoothed.backends.numpy.language.identities import in_other_lanes
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity
 from ninetoothed.errors import ApplicationError
 from ninetoothed.symbols.operators import next_power_of_2
@@ -91,7 +92,8 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
     if chosen:
         behind_first = (1,) * rank
         given = [
-            _ranked(m.reshape(m.shape + behind), behind_first) for m in joined_validity(*chosen)
+            _ranked(m.reshape(m.shape + behind), behind_first)
+            for m in in_other_lanes(joined_validity(*chosen))
         ]
     validity += given
     validity += [

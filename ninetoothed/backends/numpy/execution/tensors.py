@@ -15,7 +15,7 @@ from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
 from ninetoothed.backends.numpy.execution.elements import positions, shape_of_all
 from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
-from ninetoothed.backends.numpy.language.identities import all_of
+from ninetoothed.backends.numpy.language.identities import all_of, in_other_lanes
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
@@ -169,7 +169,10 @@ class Tensor:
         if masks and not all(isinstance(key, slice | int) for key in keys):
             # What positions select exists where any of it does, when it is reduced.
             masks = (np.broadcast_to(all_of(masks), shape),)
-        loaded = self._gather(offsets, _in_place(masks) if self.plan.is_padded else masks, shape)
+        if self.plan.is_padded:
+            # What `pad` adds is there to be read; a position that does not exist reads nothing.
+            masks = (*_in_place(masks), *given)
+        loaded = self._gather(offsets, masks, shape)
         # What lies beyond the tile is `other`, where there is one; a position that does not exist is nowhere.
         return loaded if self.plan.other is None else Tile(loaded.data, loaded.dtype, given)
 
@@ -193,7 +196,7 @@ class Tensor:
         return Place(
             PointerTile(self.memory, np.broadcast_to(self._offsets(indices), shape)),
             masks,
-            validity,
+            in_other_lanes(validity),
             self.plan.fill,
             functools.partial(self._elements, keys, "written") if self.is_checked else None,
         )
@@ -242,7 +245,7 @@ class Tensor:
         indices, masks, validity = self._elements(keys, "read")
         shape = self._shape_of_all(indices)
         loaded = self._gather(self._offsets(indices), masks, shape)
-        return Tile(loaded.data, loaded.dtype, validity)
+        return Tile(loaded.data, loaded.dtype, in_other_lanes(validity))
 
     def store_elements(self, keys: Sequence[Any], value: Any) -> None:
         """``x.source[keys] = value``: what of the value does not exist is left out."""

@@ -232,7 +232,7 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
             )
     try:
         data = np.take_along_axis(src.data, index.data, place)
-        validity = index.validity
+        validity = in_other_lanes(index.validity)
         if src.validity:
             validity = (*validity, np.take_along_axis(exists(src), index.data, place))
         return Tile(data, src.dtype, validity)
