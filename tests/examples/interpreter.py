@@ -53,7 +53,7 @@ tl.extra.cuda.gdc_wait = lambda: None
 _builder = triton.runtime.interpreter.InterpreterBuilder
 _along = triton.runtime.interpreter.ReduceScanOpInterface
 _checked, _held = _along.check_tensor, _along.to_tensor
-_histogram = _builder.create_histogram
+_histogram, _clamp = _builder.create_histogram, _builder.create_clampf
 
 
 def _of_truth(compare: Any) -> Any:
@@ -91,6 +91,18 @@ def _of_elements_in_order(operate: Any) -> Any:
     return operated
 
 
+def _without_nan(operate: Any) -> Any:
+    """A greatest or least number that leaves NaN out, as a device's; the interpreter's hands it on."""
+    return lambda builder, left, right: builder.binary_op(left, right, operate)
+
+
+def _clamped(builder: Any, value: Any, low: Any, high: Any, propagates: Any) -> Any:
+    """The same of a number between two."""
+    if propagates == tl.PropagateNan.ALL:
+        return _clamp(builder, value, low, high, propagates)
+    return builder.create_minnumf(builder.create_maxnumf(value, low), high)
+
+
 def _counts(builder: Any, *operands: Any) -> Any:
     """The interpreter's are as wide as what they count, whatever type they say they have."""
     counted = _histogram(builder, *operands)
@@ -123,7 +135,8 @@ for name in dir(_builder):
     if name.startswith(("create_icmp", "create_fcmp")):
         setattr(_builder, name, _of_truth(getattr(_builder, name)))
 _along.check_tensor, _along.to_tensor = _from_the_first, _wrapped
-_builder.create_histogram = _counts
+_builder.create_histogram, _builder.create_clampf = _counts, _clamped
+_builder.create_maxnumf, _builder.create_minnumf = map(_without_nan, (np.fmax, np.fmin))
 for name in ("create_add", "create_sub"):
     setattr(_builder, name, _of_one_bit(getattr(_builder, name)))
 for name in ("create_atomic_rmw", "create_atomic_cas"):

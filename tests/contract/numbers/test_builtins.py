@@ -1,11 +1,18 @@
-"""Python's own functions mean the same of tiles by whatever name they are called."""
+"""Python's own functions mean the same of tiles by whatever name they are called; of NaN they are the language's."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 import torch
 
+import ninetoothed
+import ninetoothed.language as ntl
+from tests.contract.kernels import vectors
 from tests.contract.numbers.test_objects import X, result
+
+NAN = math.nan
 
 
 def in_a_variable(x, y):
@@ -45,3 +52,41 @@ def of_a_tuple(x, y):
 )
 def test_a_function_of_pythons(application, expected):
     assert result(application) == expected.tolist()
+
+
+# A greatest and a least leave NaN out, and it is no other where a lane does not exist: `q` has none in the
+# first, where it reads as 0 and a quotient of it by itself is NaN.
+
+
+def by_pythons_name(q, x, y):
+    y = max(q / q, x)  # noqa: F841
+
+
+def by_the_languages(q, x, y):
+    y = ntl.minimum(x, ntl.maximum(q / q, x))  # noqa: F841
+
+
+def between_two(q, x, y):
+    y = ntl.clamp(q / q, 0.5, 2.0)  # noqa: F841
+
+
+def that_propagates(q, x, y):
+    y = ntl.maximum(q / q, x, propagate_nan=ntl.PropagateNan.ALL)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (by_pythons_name, [NAN, 1, 2, 1]),
+        (by_the_languages, [NAN, 1, 2, -3]),
+        (between_two, [0.5, 1, 1, 1]),
+        (that_propagates, [NAN, NAN, 2, 1]),
+    ],
+)
+def test_nan_is_left_out_where_nothing_is_as_elsewhere(application, expected):
+    def arrangement(q, x, y):
+        return q.pad(((1, 0),)).tile((4,)), x.tile((4,)), y.tile((4,))
+
+    q, x, y = torch.tensor([1.0, 2, 3]), torch.tensor([NAN, NAN, 2, -3]), torch.zeros(4)
+    ninetoothed.make(arrangement, application, vectors(3))(q, x, y)
+    torch.testing.assert_close(y.cpu(), torch.tensor(expected), equal_nan=True)
