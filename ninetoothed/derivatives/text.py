@@ -131,6 +131,14 @@ class _Lowering(ast.NodeTransformer):
             found = ast.Attribute(found, part, ast.Load())
         return found
 
+    def call(self, node: ast.Call) -> ast.expr:
+        dtype = node.args[-1] if node.args else None
+        if isinstance(dtype, nodes.NumberType):
+            function = _name("float" if dtype.dtype.is_floating() else "int")
+            return ast.Call(function, [self.visit(node.args[0])], [])
+        made: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
+        return made
+
     def store(self, node: nodes.Store) -> ast.stmt:
         target: Any = self.tile(node.tile)
         target.ctx = ast.Store()
@@ -166,6 +174,7 @@ _LOWERED: dict[type, Any] = {
         ast.Attribute(_name(node.parameter), "source", ast.Load()),
         [to.visit(index) for index in node.indices],
     ),
+    ast.Call: _Lowering.call,
     nodes.DTypeRef: lambda to, node: to.of_language(node.dtype.triton_name),
     nodes.LanguageRef: lambda to, node: to.of_language(node.name),
     nodes.Padded: lambda to, node: to.visit(node.value),

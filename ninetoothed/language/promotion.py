@@ -33,6 +33,20 @@ def checked_dtype(dtype: Any) -> DType:
     return found
 
 
+#: Why there is no ``int(x)`` of a tile of uint64.
+TOO_LARGE = (
+    "`int` makes an int64, and not every uint64 fits one: leave it as it is, or write `.to(ntl.int64)` where "
+    "all of them do."
+)
+
+
+def float_type(dtype: DType, is_wide: bool) -> DType:
+    """What Python's ``float`` makes of elements of a type; ``is_wide`` in a call with elements of float64."""
+    if dtype is dtypes.float64 or (is_wide and not dtype.is_floating()):
+        return dtypes.float64
+    return dtypes.float32
+
+
 class Double(float):
     """A Python float of a call that has elements of float64: by itself, and beside integers, it is one too."""
 

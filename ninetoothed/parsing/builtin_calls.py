@@ -26,6 +26,7 @@ from ninetoothed.parsing.values import (
     Value,
     to_python,
 )
+from ninetoothed.program import nodes
 
 #: Functions that do something, so that computing them at compile time would be wrong.
 _IMPURE = frozenset(
@@ -161,7 +162,11 @@ def _cast(dtype: DType) -> Meaning:
             return None
         if dtype is dtypes.int64 and isinstance(arguments[0], Symbolic):
             return arguments[0]
-        return frame.language_call("cast", [arguments[0], Known(dtype)], {}, node)
+        made = frame.language_call("cast", [arguments[0], Known(dtype)], {}, node)
+        if dtype is not dtypes.bool and isinstance(made, Runtime):
+            assert isinstance(made.node, ast.Call)
+            made.node.args[1] = frame.at(nodes.NumberType(dtype=dtype), node)
+        return made
 
     return call
 

@@ -322,7 +322,7 @@ class Expressions:
         operation = operation_of(node)
         if operation is None:
             return UNKNOWN
-        call = Call(node, self.dtype_of, self.is_checked)
+        call = Call(node, self.dtype_of, self.is_checked, self.is_wide)
         if operation.takes_function or operation.shape == "mapped":
             self.called_back(call, operation)
         return type_of_call(call, operation)

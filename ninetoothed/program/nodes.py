@@ -185,6 +185,10 @@ class DTypeRef(Expression):
     dtype: DType
 
 
+class NumberType(DTypeRef):
+    """What ``float(x)`` or ``int(x)`` is of; ``dtype`` in a call without elements of float64."""
+
+
 class LanguageRef(Expression):
     """A name of the language, ``exp`` or ``libdevice.tanh``."""
 

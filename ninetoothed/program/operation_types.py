@@ -10,10 +10,10 @@ from typing import Any
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
-from ninetoothed.language.promotion import integer_bounds, scalar_dtype
+from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds, scalar_dtype
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
-from ninetoothed.program.nodes import SourcePointer, SymbolValue
+from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
@@ -131,8 +131,21 @@ def _first(call: Call, operation: Operation) -> ValueType:
     value = replace(call.type(0), number=None)
     if operation.name not in ("cast", "to"):
         return value
-    made = cast(value, call.dtype(call.node_of("dtype", 1), is_needed=True))
+    node = call.node_of("dtype", 1)
+    own = call.dtype(node, is_needed=True)
+    made = _as_number(call, value, own) if isinstance(node, NumberType) else cast(value, own)
     return replace(made, is_natural=made.kind == "bool") if call.has("bitcast") else made
+
+
+def _as_number(call: Call, value: ValueType, own: DType | None) -> ValueType:
+    """Python's ``float`` or ``int`` of a value."""
+    if own is dtypes.int64:
+        if value.dtype is dtypes.uint64:
+            call.refuse(TOO_LARGE)
+        return cast(value, own)
+    if value.dtype is None:
+        return replace(value, kind="float")
+    return cast(value, float_type(value.dtype, call.is_wide))
 
 
 def _like(call: Call, operation: Operation) -> ValueType:

@@ -20,14 +20,20 @@ class Call(Given):
     Attributes:
         dtype_of: the element type of a parameter, by its name; None where it is not known.
         is_checked: whether what cannot be is an error; else nothing is known of it.
+        is_wide: whether it is of a kernel that has elements of float64.
     """
 
     def __init__(
-        self, node: ast.Call, dtype_of: Callable[[str], DType | None], is_checked: bool
+        self,
+        node: ast.Call,
+        dtype_of: Callable[[str], DType | None],
+        is_checked: bool,
+        is_wide: bool = False,
     ) -> None:
         super().__init__(node)
         self.dtype_of = dtype_of
         self.is_checked = is_checked
+        self.is_wide = is_wide
 
     def type(self, index: int) -> ValueType:
         """The type of an argument."""

@@ -78,7 +78,13 @@ def assigned_again(a, b, output):
     output = x * x  # noqa: F841
 
 
-@pytest.mark.parametrize(("application", "count"), [(chosen, 3), (silu, 1), (gelu, 1)])
+def as_floats(a, b, output):
+    output = float(a) * float(b) * float(a)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "count"), [(chosen, 3), (silu, 1), (gelu, 1), (as_floats, 2)]
+)
 def test_programs_twice(application, count):
     inputs = tuple(numbers("add", seed) for seed in range(count))
     operator = made(application)

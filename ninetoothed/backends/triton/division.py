@@ -11,7 +11,7 @@ import triton.language as tl
 
 
 @triton.constexpr_function
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
     """Whether this is an integer or a tile of integers."""
     if isinstance(value, tl.tensor):
         return not value.dtype.is_floating()
@@ -21,13 +21,13 @@ def _is_whole(value: object) -> bool:
 @triton.constexpr_function
 def _may_be_zero(dividend: object, divisor: object) -> bool:
     """Whether integers are divided by what only the running kernel knows."""
-    return _is_whole(dividend) and _is_whole(divisor) and isinstance(divisor, tl.tensor)
+    return is_whole(dividend) and is_whole(divisor) and isinstance(divisor, tl.tensor)
 
 
 @triton.constexpr_function
 def _is_zero(dividend: object, divisor: object) -> bool:
     """Whether integers are divided by 0, as the compiler knows."""
-    return _is_whole(dividend) and isinstance(divisor, int) and divisor == 0
+    return is_whole(dividend) and isinstance(divisor, int) and divisor == 0
 
 
 @triton.jit

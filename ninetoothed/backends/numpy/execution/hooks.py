@@ -24,6 +24,7 @@ from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import TOO_LARGE, float_type, refuse
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.symbols.expr import Symbol
 
@@ -224,7 +225,13 @@ def _owner(value: Any) -> Any:
     return as_tile(typed(value)) if isinstance(value, (bool, int, float)) else value
 
 
-_CASTS = {"float": dtypes.float32, "int": dtypes.int64, "bool": dtypes.bool}
+def _cast(name: str, tile: Tile) -> Tile:
+    """Python's ``float``, ``int`` or ``bool`` of a tile."""
+    if name == "float":
+        return tile.cast(float_type(tile.dtype, context.is_wide()))
+    if name == "int" and tile.dtype is dtypes.uint64:
+        raise refuse(TOO_LARGE)
+    return tile.cast(dtypes.int64 if name == "int" else dtypes.bool)
 
 
 def _builtin(name: str) -> Callable[..., Any]:
@@ -236,10 +243,12 @@ def _builtin(name: str) -> Callable[..., Any]:
         if is_extremum and len(arguments) == 1 and not isinstance(arguments[0], Tile):
             items = tuple(arguments[0])
             arguments = items if _has_tile(items) else (items,)
+        if name == "float":
+            arguments = tuple(map(typed, arguments))
         if not any(isinstance(argument, Tile) for argument in arguments):
             return getattr(builtins, name)(*arguments, **keywords)
-        if name in _CASTS:
-            return arguments[0].cast(_CASTS[name])
+        if name in ("float", "int", "bool"):
+            return _cast(name, *arguments)
         return _function("abs" if name == "abs" else f"builtin_{name}")(*arguments, **keywords)
 
     return call

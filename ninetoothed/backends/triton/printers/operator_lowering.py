@@ -26,6 +26,15 @@ class OperatorLowering(ValidityLowering):
             result = self._emission.call(function, result, value)
         return result
 
+    def _float(self, node: ast.Call) -> ast.expr | None:
+        """``float(x)`` in a call that has elements of float64; None of any other call."""
+        dtype = Given(node).node_of("dtype", 1) if called_name(node) == "cast" else None
+        if not isinstance(dtype, nodes.NumberType) or not dtype.dtype.is_floating():
+            return None
+        if not self._emission.facts.beside_float64:
+            return None
+        return self._emission.call("as_float", self.visit(node.args[0]))
+
     def _ceil_quotient(self, node: ast.Call) -> ast.expr | None:
         """``cdiv`` by what may be 0; None of any other call."""
         if called_name(node) != "cdiv":

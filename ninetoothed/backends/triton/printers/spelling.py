@@ -9,7 +9,7 @@ from typing import Any
 from ninetoothed.backends.triton.ir import nodes
 from ninetoothed.backends.triton.ir.trees import attribute, method, name
 from ninetoothed.program.frozen import kind_of
-from ninetoothed.program.nodes import DTypeRef, NodeT, at
+from ninetoothed.program.nodes import DTypeRef, NodeT, NumberType, at
 
 
 class Spelling:
@@ -58,6 +58,7 @@ class Spelling:
 _RULES: dict[type, Callable[[Spelling, Any], Any]] = {
     nodes.TritonRef: Spelling._function,
     DTypeRef: Spelling._dtype,
+    NumberType: Spelling._dtype,
     nodes.PointedType: Spelling._pointed,
     nodes.DescriptorLoad: Spelling._load,
     nodes.DescriptorStore: Spelling._store,
