@@ -51,7 +51,12 @@ def floor_remainder(dividend, divisor):
 def _remainder(dividend, divisor):
     remainder = dividend % divisor
     is_off = (remainder != 0) & ((remainder < 0) != (divisor < 0))
-    return tl.where(is_off, remainder + divisor, remainder)
+    result = tl.where(is_off, remainder + divisor, remainder)
+    if result.dtype.is_floating():
+        # 0 has the divisor's sign as well.
+        none = tl.full((), 0.0, result.dtype)
+        result = tl.where(result == 0, tl.where(divisor < 0, none * -1.0, none), result)
+    return result
 
 
 @triton.jit
@@ -73,7 +78,9 @@ def _quotient(dividend, divisor):
         # Next to an integer, from which rounding may have taken it. A divisor may be infinite: it is not
         # taken off the dividend.
         quotient = (dividend - remainder) / divisor - tl.where(is_up, 1.0, 0.0)
-        return tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
+        result = tl.floor(quotient) + tl.where(quotient - tl.floor(quotient) > 0.5, 1.0, 0.0)
+        # 0 has the sign of what is rounded down.
+        return tl.where(result == 0, dividend / divisor * 0.0, result)
     else:
         # Nothing is taken off the dividend: the least number of its type would become the greatest.
         quotient = dividend // divisor

@@ -72,6 +72,15 @@ def columns_within(limit, rows: gl.constexpr, columns: gl.constexpr, layout: gl.
 
 
 @gluon.jit
+def negative(value):
+    """``-value``; of a float its sign is another, of 0.0 too."""
+    if isinstance(value, gl.tensor) and value.dtype.is_floating():
+        return value * -1.0
+    else:
+        return -value
+
+
+@gluon.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division of integers that rounds down, as Python's; by 0 it is 0 (`division`)."""
     nonzero = gl.where(divisor == 0, 1, divisor)

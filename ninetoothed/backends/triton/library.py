@@ -11,12 +11,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ninetoothed.backends.triton.division import (  # noqa: F401
-    ceil_quotient,
-    floor_quotient,
-    floor_remainder,
-    is_whole,
-)
+from ninetoothed.backends.triton.division import ceil_quotient, floor_quotient, floor_remainder  # noqa: F401
+from ninetoothed.backends.triton.python_numbers import MINUS_ZERO, as_float, negative  # noqa: F401
 from ninetoothed.backends.triton.scans import (  # noqa: F401
     cumprod,
     cumsum,
@@ -105,17 +101,6 @@ def in_own_layout(value):
         return tl.reduce(value[None], 0, _first)
     else:
         return value
-
-
-@triton.jit
-def as_float(value):
-    """``float(value)`` beside elements of float64: it stays one, as what is made of integers is one."""
-    if is_whole(value):
-        return tl.cast(value, tl.float64)
-    elif value.dtype == tl.float64:
-        return value
-    else:
-        return value.to(tl.float32)
 
 
 @triton.jit

@@ -12,6 +12,7 @@ from ninetoothed.backends.triton.analysis import boxes, reduction_form
 from ninetoothed.backends.triton.analysis.resources import lanes, most_registers
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import UNKNOWN, Lowered
+from ninetoothed.backends.triton.minus_zero import kept
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.triton import Emitted, KernelParameter, emit
 from ninetoothed.backends.triton.specialization import divisors, size_classes
@@ -83,7 +84,7 @@ def specialize(
         value = _known_value(parameter, decisive, known)
         if parameter.is_constexpr:
             signature[name] = "constexpr"
-            constants[name] = value
+            constants[name] = kept(value)
             continue
         if parameter.kind == "descriptor":
             moved[name], described[name], signature[name] = descriptor_of(

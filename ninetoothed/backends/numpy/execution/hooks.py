@@ -19,7 +19,11 @@ from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks
 from ninetoothed.backends.numpy.language.memory import masked_cas
 from ninetoothed.backends.numpy.values import context
-from ninetoothed.backends.numpy.values.operators import truncating_divide, truncating_remainder
+from ninetoothed.backends.numpy.values.operators import (
+    taken_off_zero,
+    truncating_divide,
+    truncating_remainder,
+)
 from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
 from ninetoothed.language import dtypes
@@ -336,6 +340,7 @@ _HOOKS: dict[str, Any] = {
     "__in__": _in,
     "__builtin__": _builtin,
     "__quotient__": truncating_divide,
+    "__minus__": taken_off_zero,
     "__left__": left_operand,
     "__owner__": _owner,
     "__remainder__": truncating_remainder,

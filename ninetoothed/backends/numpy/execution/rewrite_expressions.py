@@ -196,6 +196,8 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
             return ast.copy_location(trees.hook_call("__not__", node.operand), node)
+        if isinstance(node.op, ast.USub) and self.truncates:
+            return ast.copy_location(trees.hook_call("__minus__", node.operand), node)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:

@@ -249,8 +249,17 @@ def _is_comparable(value: Any) -> bool:
 
 
 def negate(tile: Tile) -> Tile:
-    """``-tile``, which is ``0 - tile``, so that ``-0.0`` is ``0.0``."""
-    return subtract(Tile(tile.dtype.numpy.type(0), tile.dtype), tile)
+    """``-tile``; a truth value counts."""
+    if tile.dtype.kind != "float":
+        return taken_off_zero(tile)
+    return Tile(np.negative(tile.data), tile.dtype, tile.validity)
+
+
+def taken_off_zero(value: Any) -> Any:
+    """``-value`` in a function of Triton's own, which is ``0 - value``: there ``-0.0`` is ``0.0``."""
+    if not isinstance(value, Tile):
+        return -value
+    return subtract(Tile(value.dtype.numpy.type(0), value.dtype), value)
 
 
 def power(tile: Tile, count: int) -> Tile:

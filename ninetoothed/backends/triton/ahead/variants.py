@@ -26,6 +26,7 @@ from ninetoothed.backends.triton.compiler.compile import compile_source
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
+from ninetoothed.backends.triton.minus_zero import kept
 from ninetoothed.backends.triton.options.option import Case
 from ninetoothed.backends.triton.printers.emission import KernelParameter, constexpr_symbols
 from ninetoothed.backends.triton.printers.triton import Emitted, emit
@@ -203,7 +204,7 @@ def _variant(
         name = parameter.name
         if parameter.is_constexpr:
             signature[name] = "constexpr"
-            constants[name] = _value(fixed, known, parameter)
+            constants[name] = kept(_value(fixed, known, parameter))
             continue
         given, by = _given(parameter, fixed, known, assumption, case, result)
         signature[name] = given[0].type

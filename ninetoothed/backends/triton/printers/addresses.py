@@ -24,6 +24,7 @@ from ninetoothed.backends.triton.ir.trees import (
     number,
     sum_of,
 )
+from ninetoothed.backends.triton.minus_zero import is_minus_zero
 from ninetoothed.backends.triton.printers import program_order
 from ninetoothed.backends.triton.printers.box_shapes import as_block, as_tile, halves
 from ninetoothed.backends.triton.printers.elements import Placement
@@ -171,6 +172,8 @@ class Addresses:
         """What stands where a tensor has no element: ``other``, or 0."""
         other = self._emission.kernel.program.parameter(parameter).source.other
         other = 0 if other is None else other
+        if is_minus_zero(other):
+            return self._emission.function("MINUS_ZERO")
         return number(float(other) if parameter in self._emission.facts.float8 else other)
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:

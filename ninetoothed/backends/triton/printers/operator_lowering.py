@@ -9,6 +9,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_nonzero
 from ninetoothed.program.effects import called_name
+from ninetoothed.program.types import type_of
 
 
 class OperatorLowering(ValidityLowering):
@@ -18,6 +19,21 @@ class OperatorLowering(ValidityLowering):
         is_quotient = isinstance(node.op, ast.FloorDiv)
         function = "floor_quotient" if is_quotient else "floor_remainder"
         return self._emission.call(function, self.visit(node.left), self.visit(node.right))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """``-x`` of a float, which is ``0 - x`` in Triton: the negative of 0.0 is -0.0."""
+        operand = node.operand
+        is_literal = isinstance(operand, ast.Constant)
+        if not isinstance(node.op, ast.USub) or type_of(operand).kind in ("int", "bool"):
+            self.generic_visit(node)
+            return node
+        if is_literal:
+            is_zero = not operand.value  # type: ignore[attr-defined]
+            return self._emission.function("MINUS_ZERO") if is_zero else node
+        value = self.visit(operand)
+        if type_of(operand).kind == "float" and type_of(operand).number is None:
+            return ast.BinOp(value, ast.Mult(), ast.UnaryOp(ast.USub(), ast.Constant(1.0)))
+        return self._emission.call("negative", value)
 
     def visit_Logical(self, node: nodes.Logical) -> ast.expr:
         function = "both" if isinstance(node.op, ast.And) else "either"

@@ -110,7 +110,7 @@ class Layouts:
             return self._of_columns(self._shape(value.args[0])[1], trees.axis_of(value))
         if function == "as_column":
             return _column_of(self._natural(value.args[0]), 1)
-        if function in ("broadcast_to", "load"):
+        if function in ("broadcast_to", "load", "negative"):
             return self._natural(value.args[0])
         return None
 
@@ -268,6 +268,8 @@ class Layouts:
             of_elements = trees.elements(call)
             rest = [self._scalar(each) for each in call.args[len(of_elements) :]]
             return trees.language(function, *self._operands(shape, wanted, *of_elements), *rest)
+        if function == "negative":
+            return self._ours(function, self.value(call.args[0], wanted))
         if function == "arange":
             return trees.language("arange", *map(self._scalar, call.args), self._written(wanted))
         if function in ("zeros", "full"):
@@ -361,8 +363,8 @@ class _Numbers(ast.NodeTransformer):
         self._known = known
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if trees.called(node) == "floor_quotient":
-            return self._layouts._ours("floor_quotient", *map(self.visit, node.args))
+        if trees.called(node) in ("floor_quotient", "negative"):
+            return self._layouts._ours(trees.called(node), *map(self.visit, node.args))
         if trees.called(node) not in REDUCTIONS or isinstance(node.func, ast.Name):
             return self.generic_visit(node)
         known = self._known.extreme(node)

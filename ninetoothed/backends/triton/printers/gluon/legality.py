@@ -299,6 +299,7 @@ _Rules = dict[str, Callable[[Legality, ast.Call], None]]
 #: What may be called of the library and of Python, and of the language.
 _OURS: _Rules = {
     **dict.fromkeys((*NUMBERS, "floor_quotient"), Legality._of_numbers),
+    "negative": Legality._elementwise,
     **dict.fromkeys(("as_column", "partial_sums"), Legality._of_rows),
 }
 _OF_LANGUAGE: _Rules = {

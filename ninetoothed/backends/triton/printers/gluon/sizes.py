@@ -73,6 +73,10 @@ def _least(call: ast.Call, found: ValueType) -> ValueType:
     return replace(COUNT, number=least if isinstance(least, int) else next_power_of_two(least))
 
 
+def _negative(call: ast.Call, found: ValueType) -> ValueType:
+    return replace(type_of(call.args[0]), is_natural=False, number=None)
+
+
 def _column(call: ast.Call, found: ValueType) -> ValueType:
     value = type_of(call.args[0])
     return replace(value, shape=(*value.shape, 1) if value.shape else value.shape)
@@ -97,6 +101,7 @@ _OF_CALLS: dict[str, Callable[[ast.Call, ValueType], ValueType]] = {
     "max": _number,
     "min": _least,
     "floor_quotient": _number,
+    "negative": _negative,
     "as_column": _column,
     "partial_sums": _partial_sums,
 }
