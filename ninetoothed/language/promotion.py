@@ -75,7 +75,7 @@ def _integer_dtype(value: int) -> DType:
         return dtypes.int64
     if 2**63 <= value < 2**64:
         return dtypes.uint64
-    raise refuse(f"The integer {value} fits no 64-bit type.")
+    raise refuse(f"The integer {value} fits no 64-bit type; beside floats write it as one.")
 
 
 @functools.cache
@@ -95,7 +95,7 @@ def common_dtype(left: DType, right: DType, division: bool = False) -> DType:
         return left if left is right else dtypes.float16
     if "float" in (left.kind, right.kind):
         raise refuse(f"A tile of {left} and a tile of {right} have no common type; cast one.")
-    if division and is_signed(left) != is_signed(right):
+    if division and dtypes.bool not in pair and is_signed(left) != is_signed(right):
         raise refuse(
             f"/, // and % need operands of one signedness, but got {left} and {right}; cast one."
         )

@@ -129,19 +129,30 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if is_constant(node, self.constants):
             return node
-        if isinstance(node.op, _COUNTING) and left.kind == right.kind == "bool":
+        are_truth = left.kind == right.kind == "bool"
+        is_shift = isinstance(node.op, _SHIFTS)
+        if left.kind == "bool" and (is_shift or (are_truth and isinstance(node.op, _COUNTING))):
             node.left = _counted(node.left)
-            if isinstance(node.op, (*_DIVISIONS, *_SHIFTS)):
-                node.right = _counted(node.right)
-        if isinstance(node, nodes.Rounded) or not isinstance(node.op, _DIVISIONS):
+        if are_truth and isinstance(node.op, (*_DIVISIONS, *_SHIFTS)):
+            node.right = _counted(node.right)
+        if isinstance(node, nodes.Rounded) or self.is_plain(node, left, right):
             return node
         is_float = "float" in (left.kind, right.kind)
         # A tile whose kind is not known may hold floats, which a device's own operators do not divide.
         is_known = all(known.kind or known.is_scalar for known in (left, right))
         is_natural = left.is_natural and right.is_natural
-        if is_natural and is_known and not is_float and is_nonzero(node.right):
+        is_rounded = isinstance(node.op, _DIVISIONS) and "bool" not in (left.kind, right.kind)
+        if is_rounded and is_natural and is_known and not is_float and is_nonzero(node.right):
             return node
         return nodes.at(nodes.Rounded(left=node.left, op=node.op, right=node.right), node)
+
+    def is_plain(self, node: ast.BinOp, left: ValueType, right: ValueType) -> bool:
+        """Whether an operator is a backend's own, once truth values beside numbers count."""
+        if isinstance(node.op, _SHIFTS):
+            return _is_within(right.number, left)
+        if isinstance(node.op, ast.Div):
+            return "float" in (left.kind, right.kind) or not _is_truths(left, right)
+        return not isinstance(node.op, _DIVISIONS)
 
     #: Whether truth values are divided shows with a call's tensors.
     visit_Rounded = visit_BinOp
@@ -196,6 +207,18 @@ class _Rewriter(ast.NodeTransformer):
             for value, known in zip(node.values, types)
         )
         return node if is_plain else nodes.at(nodes.Logical(op=node.op, values=node.values), node)
+
+
+def _is_truths(left: ValueType, right: ValueType) -> bool:
+    """Whether one of two values is made of truth values, and the other not."""
+    are_truth = [each.kind == "bool" and each.number is None for each in (left, right)]
+    return are_truth[0] is not are_truth[1]
+
+
+def _is_within(count: object, value: ValueType) -> bool:
+    """Whether a value has so many bits, of which 8 are there in any."""
+    bits = 8 if value.dtype is None else 32 if value.dtype is dtypes.bool else value.dtype.bits
+    return isinstance(count, int) and 0 <= count < bits
 
 
 def _two(call: ast.Call) -> list[ast.expr]:

@@ -12,9 +12,10 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.program import nodes
-from ninetoothed.program.constancy import is_constant, is_constant_symbol
+from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
+from ninetoothed.program.operands import SIGNS, refusal
 from ninetoothed.program.operation_types import as_counted, type_of_call
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
@@ -38,21 +39,6 @@ from ninetoothed.program.types import (
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.expr import padded as next_power_of_two
-
-_SIGNS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-}
-
 
 #: Why no element of a value is picked by its position, and what to do.
 COMPUTED = (
@@ -189,15 +175,13 @@ class Expressions:
         self, left: ValueType, op: ast.operator, right: ValueType, node: ast.AST
     ) -> ValueType:
         """``left op right`` as Python has it."""
-        shape = self.together(node, [left, right], _SIGNS.get(type(op), "operator **"))
+        if isinstance(op, ast.LShift | ast.RShift):
+            left = as_counted(left)
+        shape = self.together(node, [left, right], SIGNS.get(type(op), "operator **"))
         self.require_width(node, left, right)
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
-        if division and {_sign(left), _sign(right)} == {"int", "uint"}:
-            self.refuse(
-                node,
-                f"{_SIGNS[type(op)]} needs operands of one signedness, but got {_with_sign(left)} and "
-                f"{_with_sign(right)}; cast one.",
-            )
+        if reason := refusal(left, op, right):
+            self.refuse(node, reason)
         result = together([left, right], shape, division)
         if isinstance(op, ast.BitAnd):
             either = left.is_natural or right.is_natural
@@ -227,6 +211,8 @@ class Expressions:
             return operand
         self.require_width(node, operand)
         if isinstance(node.op, ast.Invert):
+            if operand.kind == "float":
+                self.refuse(node, f"`~` needs integers, but got {operand.dtype or 'floats'}.")
             return replace(operand, is_natural=operand.kind == "bool", number=None)
         if isinstance(operand.number, bool | int | float):
             return of_number(-operand.number, self.is_wide)
@@ -363,17 +349,6 @@ class Expressions:
 
     def _tuple(self, node: ast.Tuple) -> ValueType:
         return ValueType(items=tuple(self.of(item) for item in node.elts))
-
-
-def _sign(value: ValueType) -> str:
-    """The kind of an element type, of a size too; empty of what takes the type that it meets."""
-    if isinstance(value.number, Symbol) and not is_constant_symbol(value.number):
-        return "int"
-    return value.dtype.kind if value.dtype is not None else ""
-
-
-def _with_sign(value: ValueType) -> str:
-    return "a size, which is int32," if value.dtype is None else str(value.dtype)
 
 
 def _size(size: Any) -> ValueType:

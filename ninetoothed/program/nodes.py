@@ -289,7 +289,10 @@ class Masked(Expression):
 
 
 class Rounded(ast.BinOp):
-    """``//`` or ``%`` of what may be negative, or no integer, or by what may be 0: rounded down."""
+    """``//`` or ``%`` of what may be negative, or no integer, or by what may be 0: rounded down.
+
+    ``/`` too where one is a truth value, and a shift by what may be no bit's place.
+    """
 
 
 class Logical(ast.BoolOp):

@@ -14,6 +14,7 @@ from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
+from ninetoothed.program.operands import misfit
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
@@ -34,6 +35,9 @@ from ninetoothed.symbols.operators import next_power_of_2
 LEAST_DEPTH = 16
 
 _COMPARING = ("maximum", "minimum", "clamp")
+
+#: Those beside whose tiles a number takes the type of the tile.
+_YIELDING = ("where", "add", "sub", "mul")
 
 
 def type_of_call(call: Call, operation: Operation) -> ValueType:
@@ -59,6 +63,10 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     found = together(operands, shape)
     if name == "fma" and found.kind in ("int", "bool") and found.dtype is not None:
         call.refuse(f"`ntl.fma` takes floats, but got {found.dtype}: write `x * y + z`.")
+    if operation.home == "core" and name in _YIELDING:
+        two = operands[-2:]
+        if reason := misfit(*two) or misfit(*reversed(two)):
+            call.refuse(reason)
     if name == "where" and len(operands) == 3:
         return together(operands[1:], shape)
     if name in ("add", "mul", "cdiv") and operation.home != "libdevice":

@@ -36,9 +36,42 @@ def _nonzero(divisor):
     return tl.where(divisor == 0, 1, divisor).to(divisor.dtype)
 
 
+@triton.constexpr_function
+def _as_what(value: object, other: object) -> object:
+    """The type in which truth values are divided by something, or it by them; None of what is none."""
+    if not isinstance(value, tl.tensor) or not value.dtype.is_bool():
+        return None
+    if not isinstance(other, tl.tensor):
+        return tl.int32 if isinstance(other, int) else None
+    if other.dtype.is_floating():
+        return None
+    return tl.int32 if other.dtype.is_bool() else other.dtype.scalar
+
+
+@triton.jit
+def _counted(value, other):
+    """Truth values as integers, where they are divided by integers; anything else as it is."""
+    dtype: tl.constexpr = _as_what(value, other)
+    if dtype is None:
+        return value
+    else:
+        return value.to(dtype)
+
+
+@triton.jit
+def quotient_of_truth(dividend, divisor):
+    """``dividend / divisor``, of which one is truth values."""
+    return _counted(dividend, divisor) / _counted(divisor, dividend)
+
+
 @triton.jit
 def floor_remainder(dividend, divisor):
     """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
+    return _floor_remainder(_counted(dividend, divisor), _counted(divisor, dividend))
+
+
+@triton.jit
+def _floor_remainder(dividend, divisor):
     if _may_be_zero(dividend, divisor):
         return _remainder(dividend, _nonzero(divisor))
     elif _is_zero(dividend, divisor):
@@ -62,6 +95,11 @@ def _remainder(dividend, divisor):
 @triton.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division that rounds down, as Python's."""
+    return _floor_quotient(_counted(dividend, divisor), _counted(divisor, dividend))
+
+
+@triton.jit
+def _floor_quotient(dividend, divisor):
     if _may_be_zero(dividend, divisor):
         return tl.where(divisor == 0, 0, _quotient(dividend, _nonzero(divisor)))
     elif _is_zero(dividend, divisor):

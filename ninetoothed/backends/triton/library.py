@@ -11,8 +11,19 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ninetoothed.backends.triton.division import ceil_quotient, floor_quotient, floor_remainder  # noqa: F401
-from ninetoothed.backends.triton.python_numbers import MINUS_ZERO, as_float, negative  # noqa: F401
+from ninetoothed.backends.triton.division import (  # noqa: F401
+    ceil_quotient,
+    floor_quotient,
+    floor_remainder,
+    quotient_of_truth,
+)
+from ninetoothed.backends.triton.python_numbers import (  # noqa: F401
+    MINUS_ZERO,
+    as_float,
+    negative,
+    shifted_left,
+    shifted_right,
+)
 from ninetoothed.backends.triton.scans import (  # noqa: F401
     cumprod,
     cumsum,

@@ -200,16 +200,27 @@ bitwise_or = _bitwise("|", np.bitwise_or)
 bitwise_xor = _bitwise("^", np.bitwise_xor)
 
 
+def _shifted(symbol: str, left: Any, right: Any) -> tuple[Array, Array, DType, Validity]:
+    """The operands of a shift: what is shifted counts, and is gone once no bit of it is left."""
+    if isinstance(left, Tile) and left.dtype is dtypes.bool:
+        left = left.to(dtypes.int32)
+    if type(right) is int and isinstance(left, Tile):
+        if right < 0:
+            raise refuse(f"{symbol} is by 0 or more, but got {right}.")
+        right = min(right, left.dtype.bits)
+    return integer_operands(symbol, left, right)
+
+
 def shift_left(left: Any, right: Any) -> Tile:
     """``left << right``."""
-    x, y, dtype, validity = counted(*integer_operands("<<", left, right))
+    x, y, dtype, validity = _shifted("<<", left, right)
     return Tile(elementwise(np.left_shift, "<<", x, y).astype(dtype.numpy), dtype, validity)
 
 
 def shift_right(left: Any, right: Any) -> Tile:
     """``left >> right``, arithmetic where the tile is signed, else logical."""
     tile = left if isinstance(left, Tile) else right
-    x, y, dtype, validity = counted(*integer_operands(">>", left, right))
+    x, y, dtype, validity = _shifted(">>", left, right)
     if is_signed(tile.dtype) and not is_signed(dtype):
         # The operands met in an unsigned type, but the shift still copies the sign.
         signed = np.dtype(f"int{dtype.bits}")

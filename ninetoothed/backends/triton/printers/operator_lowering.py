@@ -11,13 +11,21 @@ from ninetoothed.program.constancy import is_nonzero
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.types import type_of
 
+#: The library's functions for operators of Python.
+_FUNCTIONS: dict[type[ast.operator], str] = {
+    ast.Div: "quotient_of_truth",
+    ast.FloorDiv: "floor_quotient",
+    ast.Mod: "floor_remainder",
+    ast.LShift: "shifted_left",
+    ast.RShift: "shifted_right",
+}
+
 
 class OperatorLowering(ValidityLowering):
     """The part of lowering that knows operators."""
 
     def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
-        is_quotient = isinstance(node.op, ast.FloorDiv)
-        function = "floor_quotient" if is_quotient else "floor_remainder"
+        function = _FUNCTIONS[type(node.op)]
         return self._emission.call(function, self.visit(node.left), self.visit(node.right))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:

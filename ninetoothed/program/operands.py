@@ -1,0 +1,76 @@
+"""Why two values are no operands of an operator, by their types."""
+
+from __future__ import annotations
+
+import ast
+
+from ninetoothed.errors import CompilationError
+from ninetoothed.language.promotion import dtype_with_scalar, scalar_dtype
+from ninetoothed.program.constancy import is_constant_symbol
+from ninetoothed.program.types import ValueType
+from ninetoothed.symbols.expr import Symbol
+
+#: How the operators are written; `**` has rules of its own.
+SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+
+_DIVISIONS = ast.Div | ast.FloorDiv | ast.Mod
+_SHIFTS = ast.LShift | ast.RShift
+_OF_BITS = ast.BitAnd | ast.BitOr | ast.BitXor | _SHIFTS
+
+
+def refusal(left: ValueType, op: ast.operator, right: ValueType) -> str:
+    """Why ``left op right`` cannot be; empty where nothing is known to be wrong."""
+    sign = SIGNS.get(type(op), "")
+    if isinstance(op, _DIVISIONS) and {_sign(left), _sign(right)} == {"int", "uint"}:
+        return (
+            f"{sign} needs operands of one signedness, but got {_with_sign(left)} and "
+            f"{_with_sign(right)}; cast one."
+        )
+    if isinstance(op, _OF_BITS) and "float" in (left.kind, right.kind):
+        return f"{sign} needs integers, but got {_named(left)} and {_named(right)}."
+    if isinstance(op, _SHIFTS):
+        is_back = isinstance(right.number, int) and right.number < 0
+        return (
+            f"{sign} is by 0 or more, but got {right.number}." if is_back else misfit(right, left)
+        )
+    return misfit(left, right) or misfit(right, left) if sign else ""
+
+
+def misfit(one: ValueType, number: ValueType) -> str:
+    """Why a number does not take the type of what it meets; empty where it does, or is none."""
+    if isinstance(number.number, bool) or not isinstance(number.number, int):
+        return ""
+    try:
+        scalar_dtype(number.number)
+        if one.dtype is not None and one.number is None:
+            dtype_with_scalar(one.dtype, number.number)
+    except CompilationError as error:
+        return error.message
+    return ""
+
+
+def _sign(value: ValueType) -> str:
+    """The kind of an element type, of a size too; empty of what takes the type that it meets."""
+    if isinstance(value.number, Symbol) and not is_constant_symbol(value.number):
+        return "int"
+    return value.dtype.kind if value.dtype is not None else ""
+
+
+def _with_sign(value: ValueType) -> str:
+    return "a size, which is int32," if value.dtype is None else str(value.dtype)
+
+
+def _named(value: ValueType) -> str:
+    return str(value.dtype or value.kind or "a value")

@@ -1,0 +1,145 @@
+"""Operators of truth values, shifts, and numbers that do not fit: Python's, or an error with a place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import ninetoothed.language as ntl
+from ninetoothed.errors import ApplicationError
+from tests.contract.numbers.test_literals import result
+
+TRUTH = torch.tensor([True, False, True, True])
+INTEGERS = [torch.int8, torch.int16, torch.int32, torch.int64]
+INTEGERS += [torch.uint8, torch.uint16, torch.uint32, torch.uint64]
+
+
+def divided(b, w, y):
+    y = b / w + (w > 0) / w  # noqa: F841
+
+
+def rounded_down(b, w, y):
+    y = b // w + b % w * 10 + w // (w > 0) * 100  # noqa: F841
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, torch.float32], ids=str)
+def test_truth_values_count_beside_what_they_are_divided_by(dtype):
+    w = torch.tensor([1, 2, 1, 2]).to(dtype)
+    b, n = TRUTH.numpy().astype(np.int64), w.numpy().astype(np.int64)
+    found = result(divided, TRUTH, w, out=torch.zeros(4))
+    assert found.tolist() == (b / n + 1 / n).astype(np.float32).tolist()
+    found = result(rounded_down, TRUTH, w, out=torch.zeros(4, dtype=torch.int32))
+    assert (
+        found.tolist()
+        == ((b // n + b % n * 10).astype(int) + n * 100).astype(w.numpy().dtype).tolist()
+    )
+
+
+def by_numbers(b, y):
+    y = (b / 2) * 100 + b // 2 * 10 + b % 2 + 5 // (b | True) + (b << 9) + (1 << b)  # noqa: F841
+
+
+def by_sizes(b, y):
+    y = b / b.shape[0] + b // b.shape[0] * 10 + b.shape[0] % (b | True)  # noqa: F841
+
+
+def test_truth_values_count_beside_numbers_and_sizes():
+    n = TRUTH.numpy().astype(int)
+    expected = n / 2 * 100 + n // 2 * 10 + n % 2 + 5 + (n << 9) + (1 << n)
+    assert result(by_numbers, TRUTH, out=torch.zeros(4)).tolist() == expected.tolist()
+    # A tile of 4 elements is held in one of 8.
+    assert result(by_sizes, TRUTH, out=torch.zeros(4)).tolist() == (n / 8).tolist()
+
+
+def left(v, c, y):
+    y = v << c  # noqa: F841
+
+
+def right(v, c, y):
+    y = v >> c  # noqa: F841
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_no_bit_is_left_where_there_are_not_so_many(dtype):
+    v = torch.tensor([-3, 1, 100, 127]).to(dtype)
+    bits, unsigned = v.numpy().dtype.itemsize * 8, f"uint{v.numpy().dtype.itemsize * 8}"
+
+    def shifted(function):
+        wrapped = [function(int(a), int(b)) & (2**bits - 1) for a, b in zip(v.numpy(), counts)]
+        return np.array(wrapped, unsigned).view(v.numpy().dtype).tolist()
+
+    counts = [1, 7, 9, 70]
+    c = torch.tensor(counts).to(dtype)
+    assert result(left, v, c, out=v.clone()).tolist() == shifted(lambda a, b: a << b)
+    assert result(right, v, c, out=v.clone()).tolist() == shifted(lambda a, b: a >> b)
+    for count in (3, 15, 40, 64, 300):
+        counts = [count] * 4
+
+        def by_a_number(v, y):
+            y = v << count  # noqa: F841, B023
+
+        def back_by_a_number(v, y):
+            y = v >> count  # noqa: F841, B023
+
+        assert result(by_a_number, v, out=v.clone()).tolist() == shifted(lambda a, b: a << b)
+        assert result(back_by_a_number, v, out=v.clone()).tolist() == shifted(lambda a, b: a >> b)
+
+
+def by_less_than_nothing(v, y):
+    y = v << -1  # noqa: F841
+
+
+def too_large(v, y):
+    y = v + 2**40  # noqa: F841
+
+
+def too_large_for_any(v, y):
+    y = v * 2**70  # noqa: F841
+
+
+def negative(v, y):
+    y = v * -1  # noqa: F841
+
+
+def chosen(v, y):
+    y = ntl.where(v > 0, v, 2**40)  # noqa: F841
+
+
+def bits_of_floats(v, y):
+    y = v & 1  # noqa: F841
+
+
+def complement_of_floats(v, y):
+    y = ~v  # noqa: F841
+
+
+def floats_shifted(v, y):
+    y = v >> 1  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "dtype", "error"),
+    [
+        (by_less_than_nothing, torch.int32, "<< is by 0 or more, but got -1"),
+        (too_large, torch.int32, "1099511627776 does not fit a tile of int32"),
+        (too_large_for_any, torch.float32, "fits no 64-bit type; beside floats write it as one"),
+        (negative, torch.uint8, "-1 does not fit a tile of uint8"),
+        (chosen, torch.int16, "1099511627776 does not fit a tile of int16"),
+        (bits_of_floats, torch.float32, "& needs integers, but got float32 and int"),
+        (complement_of_floats, torch.float64, "`~` needs integers, but got float64"),
+        (floats_shifted, torch.float16, ">> needs integers, but got float16 and int"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_has_no_meaning_is_an_error_with_its_place(application, dtype, error):
+    v = torch.ones(4, dtype=dtype)
+    with pytest.raises(ApplicationError, match=error) as caught:
+        result(application, v, out=v.clone())
+    assert caught.value.location is not None
+
+
+def test_a_number_that_fits_takes_the_type_of_the_tile():
+    v = torch.tensor([1, -2, 3, 4])
+    assert result(too_large, v, out=v.clone()).tolist() == (v + 2**40).tolist()
+    assert result(chosen, v, out=v.clone()).tolist() == [1, 2**40, 3, 4]
