@@ -17,6 +17,6 @@ statements of the Program.
 """
 
 from ninetoothed.parsing.application import parse
-from ninetoothed.parsing.decisions import Decisions
+from ninetoothed.parsing.compile_time import Decisions
 
 __all__ = ["Decisions", "parse"]

@@ -11,7 +11,7 @@ from typing import Any
 from ninetoothed.errors import NineToothedError
 from ninetoothed.parsing import source
 from ninetoothed.parsing.bindings import is_name
-from ninetoothed.parsing.decisions import Decisions
+from ninetoothed.parsing.compile_time import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
 from ninetoothed.parsing.holds import Loaded, ReadLater
 from ninetoothed.parsing.language_calls import function_of

@@ -1,4 +1,4 @@
-"""How large what Python computes while an application is parsed may become.
+"""What constexpr symbols decide while an application is parsed, and how large what is computed may become.
 
 ``9**9**9`` takes Python longer than anybody waits, and whatever is made of it no device holds. What would be
 too large is refused before it is computed where its size can be told, else as soon as it is there.
@@ -6,13 +6,18 @@ too large is refused before it is computed where its size can be told, else as s
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
+from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.operators import PYTHON_BITWISE, PYTHON_COMPARE
 
 #: The widest integer; sixteen of a device's make one.
 MOST_BITS = 1024
@@ -22,6 +27,51 @@ MOST_ITEMS = 1 << 16
 
 #: The largest number whose factorial is computed: it is about as wide as an integer may be.
 _MOST_FACTORS = 170
+
+#: What a condition is made of, beside symbolic integers, where it is decided.
+_MADE = (ast.Constant, ast.Compare, ast.BinOp)
+
+
+@dataclass
+class Decisions:
+    """What is decided while an application is parsed.
+
+    Attributes:
+        values: of constexpr symbols, as far as they are known.
+        missing: the symbols whose values would have decided something.
+    """
+
+    values: Mapping[Symbol, int] = field(default_factory=dict)
+    missing: set[Symbol] = field(default_factory=set)
+
+    def of(self, node: ast.expr) -> bool | None:
+        """Whether what is made of symbolic integers and constants holds; None where that is not known."""
+        symbols: set[Symbol] = set()
+        for part in ast.walk(node):
+            if isinstance(part, SymbolValue):
+                symbols.update(as_symbol(part.symbol).leaves())
+            elif isinstance(part, ast.expr) and not isinstance(part, _MADE):
+                return None
+        if not symbols or not all(s.leaf.constexpr and s.leaf.role == "symbol" for s in symbols):
+            return None
+        unknown = symbols - self.values.keys()
+        self.missing |= unknown
+        try:
+            return None if unknown else bool(self._value(node))
+        except (KeyError, TypeError):
+            # An operation that is none of integers, or a text.
+            return None
+
+    def _value(self, node: ast.expr) -> Any:
+        if isinstance(node, SymbolValue):
+            return as_symbol(node.symbol).evaluate(self.values)
+        if isinstance(node, ast.BinOp):
+            return PYTHON_BITWISE[type(node.op)](self._value(node.left), self._value(node.right))
+        if isinstance(node, ast.Compare):
+            (op,), (right,) = node.ops, node.comparators
+            return PYTHON_COMPARE[type(op)](self._value(node.left), self._value(right))
+        assert isinstance(node, ast.Constant)
+        return node.value
 
 
 def check_operation(function: Callable[..., Any], operands: tuple[Any, ...]) -> None:

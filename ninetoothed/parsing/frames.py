@@ -13,7 +13,7 @@ from ninetoothed.errors import ApplicationError, location_of, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, element_type
 from ninetoothed.parsing import values
-from ninetoothed.parsing.decisions import Decisions
+from ninetoothed.parsing.compile_time import Decisions
 from ninetoothed.parsing.holds import Holds
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.program import nodes
