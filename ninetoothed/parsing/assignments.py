@@ -13,8 +13,10 @@ from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.values import (
     Cell,
     Elements,
+    Function,
     Group,
     Known,
+    Listed,
     Runtime,
     Source,
     Tile,
@@ -73,10 +75,24 @@ class AssignmentFrame(CallFrame):
             target = self._kept_target(target, middle, node)
         result = self.binary(left, node.op, right, node)
         if isinstance(target, Cell):
+            self._check_own_list(target, left, node)
             self._rebind(target, left, right, result, node)
         else:
             self._note(node.target, target[0], node)
             self.store(target[0], target[1], result, node)
+
+    def _check_own_list(self, cell: Cell, value: Value, node: ast.AugAssign) -> None:
+        """Raises where ``v += x`` would change a list that has another name too."""
+        if not isinstance(value, Listed):
+            return
+        others = [held for other, held in self.state.cells().items() if other is not cell]
+        if value.identity is None or any(_holds_list(held, value.identity) for held in others):
+            name, op = ast.unparse(node.target), ast.unparse(node).split()[1].rstrip("=")
+            raise self.error(
+                node,
+                f"This would change the list for all its names, and a list does not change in an application: "
+                f"`{name} = {name} {op} ...` makes another one.",
+            )
 
     def _rebind(
         self, cell: Cell, left: Value, right: Value, result: Value, node: ast.AugAssign
@@ -256,7 +272,7 @@ class AssignmentFrame(CallFrame):
             assert isinstance(starred, ast.Starred)
             targets[star] = starred.value
             end = star + missing + 1
-            items = [*items[:star], Group(tuple(items[star:end])), *items[end:]]
+            items = [*items[:star], Listed(tuple(items[star:end])), *items[end:]]
         return targets, items
 
     def _settled_before(
@@ -316,7 +332,14 @@ class AssignmentFrame(CallFrame):
 
     # Comprehensions.
 
-    def _evaluate_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Value:
+    def _evaluate_ListComp(self, node: ast.ListComp) -> Value:
+        return Listed(self._comprehended(node))
+
+    def _evaluate_GeneratorExp(self, node: ast.GeneratorExp) -> Value:
+        return Group(self._comprehended(node))
+
+    def _comprehended(self, node: ast.ListComp | ast.GeneratorExp) -> tuple[Value, ...]:
+        """The elements of a comprehension."""
         # What is gone over first is no comprehension's own yet.
         first = self._loaded(node.generators[0].iter)
         targets = [generator.target for generator in node.generators]
@@ -330,7 +353,7 @@ class AssignmentFrame(CallFrame):
         self.own = {**around, **{name: Cell(self.state.fresh(name)) for name in sorted(names)}}
         self.cells.update((name, self.own[name]) for name in names)
         try:
-            return Group(tuple(self._elements_of(node.elt, node.generators, first)))
+            return tuple(self._elements_of(node.elt, node.generators, first))
         finally:
             self.own = around
             for name, cell in outer.items():
@@ -338,8 +361,6 @@ class AssignmentFrame(CallFrame):
                     del self.cells[name]
                 else:
                     self.cells[name] = cell
-
-    _evaluate_GeneratorExp = _evaluate_ListComp
 
     def _elements_of(
         self, element: ast.expr, generators: Sequence[ast.comprehension], first: Value | None = None
@@ -368,3 +389,13 @@ class AssignmentFrame(CallFrame):
                 "`ntl.where` chooses in the running kernel.",
             )
         return truth
+
+
+def _holds_list(value: Value | None, identity: object) -> bool:
+    """Whether a value is a list, has it among its items or, a function, among its defaults."""
+    if isinstance(value, Listed) and value.identity is identity:
+        return True
+    items = value.items if isinstance(value, Group) else ()
+    if isinstance(value, Function):
+        items = tuple(value.defaults.values())
+    return any(_holds_list(item, identity) for item in items)

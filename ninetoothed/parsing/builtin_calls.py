@@ -19,6 +19,7 @@ from ninetoothed.parsing.objects import comes_from
 from ninetoothed.parsing.values import (
     Group,
     Known,
+    Listed,
     Named,
     Range,
     Runtime,
@@ -125,6 +126,12 @@ def _iterated(function: Callable[..., Any]) -> Meaning:
         return _group_of(function(*lists))
 
     return call
+
+
+def _list(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if len(arguments) > 1:
+        return None
+    return Listed(tuple(frame.elements(arguments[0], node)) if arguments else ())
 
 
 def _group_of(items: Any) -> Group:
@@ -243,16 +250,19 @@ _OF_TILES = frozenset({"T", "dtype", "ndim", "numel", "shape", "type"})
 def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
         kinds = arguments[1].object
-        group: Any = {} if isinstance(arguments[0], Named) else ()
+        group: Any = _EMPTY[type(arguments[0])]
         return frame.computed(lambda: isinstance(group, kinds), node)
     return None
 
+
+#: A tuple, a list and a dictionary, by the values that stand for them.
+_EMPTY: dict[type[Value], Any] = {Group: (), Listed: [], Named: {}}
 
 _SPECIAL: dict[Any, Meaning] = {
     range: _range,
     len: _len,
     tuple: _iterated(lambda items=(): items),
-    list: _iterated(lambda items=(): items),
+    list: _list,
     zip: _iterated(lambda *lists: list(zip(*lists, strict=False))),
     enumerate: _iterated(lambda items: list(enumerate(items))),
     reversed: _iterated(lambda items: list(reversed(items))),

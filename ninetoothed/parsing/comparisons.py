@@ -19,6 +19,7 @@ from ninetoothed.parsing.values import (
     Symbolic,
     Value,
     same,
+    to_python,
 )
 from ninetoothed.program.effects import called_name, has_effect, names_assigned
 from ninetoothed.program.nodes import clone, walk
@@ -92,6 +93,15 @@ class ComparisonFrame(ExpressionFrame):
             equal = self._equal(left, right, node)
             if equal is not None:
                 return equal if isinstance(op, ast.Eq) else self._negated(equal, node)
+        elif isinstance(left, Group) or isinstance(right, Group):
+            plain = to_python(left), to_python(right)
+            if plain[0] is None or plain[1] is None:
+                raise self.error(
+                    node,
+                    "Tuples and lists of values of a running kernel are compared with `==` and `!=`.",
+                )
+            one, other = plain[0].object, plain[1].object
+            return self.computed(lambda: PYTHON_COMPARE[type(op)](one, other), node)
         nodes = self.expression(left, node), self.expression(right, node)
         if any(map(_is_value, nodes)):
             # What was one object in Python, an enum's member, is a number or a text here.
@@ -136,7 +146,7 @@ class ComparisonFrame(ExpressionFrame):
                 return Known(False)
             left, right = Group(tuple(one.values())), Group(tuple(other[key] for key in one))
         if isinstance(left, Group) and isinstance(right, Group):
-            if len(left.items) != len(right.items):
+            if type(left) is not type(right) or len(left.items) != len(right.items):
                 return Known(False)
             pairs = zip(left.items, right.items, strict=True)
             return self._conjunction([self._compare(a, ast.Eq(), b, node) for a, b in pairs], node)

@@ -21,6 +21,7 @@ from ninetoothed.parsing.values import (
     Group,
     Known,
     Level,
+    Listed,
     Method,
     Named,
     Range,
@@ -77,10 +78,11 @@ class ExpressionFrame(ElementFrame):
         found = self.lookup(node.id, node)
         return self.read(found, node.id, node) if isinstance(found, Cell) else found
 
-    def _evaluate_Tuple(self, node: ast.Tuple | ast.List) -> Value:
+    def _evaluate_Tuple(self, node: ast.Tuple) -> Value:
         return Group(tuple(self.items(node.elts)))
 
-    _evaluate_List = _evaluate_Tuple
+    def _evaluate_List(self, node: ast.List) -> Value:
+        return Listed(tuple(self.items(node.elts)))
 
     def _evaluate_Dict(self, node: ast.Dict) -> Value:
         keys, values = [self.evaluate(key) if key else None for key in node.keys], node.values
@@ -261,7 +263,7 @@ class ExpressionFrame(ElementFrame):
                 raise self.error(
                     node, f"{error}: the tuple has {len(value.items)} elements."
                 ) from error
-            return Group(found) if isinstance(found, tuple) else found
+            return type(value)(found) if isinstance(found, tuple) else found
         choice = Runtime(self.expression(index, node))
         if not self.is_constant(choice.node):
             raise self.error(

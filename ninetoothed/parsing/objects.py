@@ -15,7 +15,7 @@ from typing import Any
 from ninetoothed import language
 from ninetoothed.language import LanguageFunction, LanguageNamespace, dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.parsing.values import Group, Known, Symbolic, Value
+from ninetoothed.parsing.values import Group, Known, Listed, Symbolic, Value
 from ninetoothed.symbols.expr import Symbol
 
 #: Where Triton's language keeps its functions, and our prefix for them. Searched in order.
@@ -45,7 +45,8 @@ def value_of(item: Any) -> Value:
     if isinstance(item, Symbol):
         return Known(item.operands[0]) if item.op == "const" else Symbolic(item)
     if kind is tuple or kind is list:
-        return Group(tuple(value_of(element) for element in item))
+        items = tuple(value_of(element) for element in item)
+        return Listed(items, identity=None) if kind is list else Group(items)
     if comes_from("triton", item):
         return _of_triton(item)
     if comes_from("numpy", item) and hasattr(item, "item") and getattr(item, "ndim", 1) == 0:

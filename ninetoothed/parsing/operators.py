@@ -71,14 +71,18 @@ class OperatorFrame(ComparisonFrame):
     ) -> Group | None:
         """Tuples added, or repeated."""
         if isinstance(op, ast.Add) and isinstance(left, Group) and isinstance(right, Group):
+            if type(left) is not type(right):
+                raise self.error(
+                    node, "A list and a tuple are not added: make one of them the other."
+                )
             self.check_operation(operator.add, (left.items, right.items), node)
-            return Group(left.items + right.items)
+            return type(left)(left.items + right.items)
         if isinstance(op, ast.Mult):
             group, count = (left, right) if isinstance(left, Group) else (right, left)
             if isinstance(count, Known) and isinstance(count.object, int):
                 assert isinstance(group, Group)
                 self.check_operation(operator.mul, (group.items, count.object), node)
-                return Group(group.items * count.object)
+                return type(group)(group.items * count.object)
         return None
 
     def _evaluate_UnaryOp(self, node: ast.UnaryOp) -> Value:

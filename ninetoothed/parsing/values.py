@@ -34,7 +34,7 @@ class Symbolic(Value):
 
 @dataclass(frozen=True)
 class Group(Value):
-    """A tuple or list, whose length is known now."""
+    """A tuple, whose length is known now."""
 
     items: tuple[Value, ...]
 
@@ -52,7 +52,9 @@ def to_python(value: Value, shows_symbols: bool = False) -> Known | None:
         if None in items:
             return None
         objects = tuple(item.object for item in items if item)
-        return Known(dict(zip(value.keys, objects)) if isinstance(value, Named) else objects)
+        if isinstance(value, Named):
+            return Known(dict(zip(value.keys, objects)))
+        return Known(list(objects) if isinstance(value, Listed) else objects)
     return value if isinstance(value, Known) else None
 
 
@@ -61,6 +63,13 @@ class Named(Group):
     """A dictionary whose keys are known now: ``items`` are its values."""
 
     keys: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listed(Group):
+    """A list. Names of one object have the same ``identity``; None is that of one from outside."""
+
+    identity: object = field(default_factory=object, compare=False)
 
 
 #: The methods of a dictionary that change nothing.
@@ -260,7 +269,7 @@ def same(left: Value | None, right: Value | None) -> bool:
     if isinstance(left, Symbolic) and isinstance(right, Symbolic):
         return left.symbol is right.symbol
     if isinstance(left, Group) and isinstance(right, Group):
-        if getattr(left, "keys", None) != getattr(right, "keys", None):
+        if type(left) is not type(right) or getattr(left, "keys", 0) != getattr(right, "keys", 0):
             return False
         return len(left.items) == len(right.items) and all(
             same(a, b) for a, b in zip(left.items, right.items, strict=True)
