@@ -90,6 +90,7 @@ def _parsed(
         helpers=state.helpers,
         names=frozenset(state.names),
         rebound=state.rebound,
+        viewed=frozenset(loaded.viewed),
     )
     infer(program, is_checked=True)
     return program

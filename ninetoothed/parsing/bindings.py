@@ -129,8 +129,16 @@ class BindingFrame(OrderFrame):
         if not isinstance(value, Tile) or not value.is_complete:
             return value
         holds, parent = self.state.holds, value.held
-        key = (self.file, getattr(node, "lineno", 0), getattr(node, "col_offset", 0), *name)
+        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        key = (value.parameter.name, self.file, *place, *name)
         kept = parent.value if parent is not None else None
+        if key in holds.loaded and key[0] in holds.loaded.viewed:
+            raise self.error(
+                node,
+                f"A name for a tile of {key[0]!r} that begins here is read after the tile is assigned by another "
+                "one, and of two others only the running kernel knows whether they stand for one tile: "
+                f"{_SAY_WHICH}",
+            )
         if kept is None and key in holds.loaded:
             kept = self.saved(self.expression(value, node), node, f"{value.parameter.name}_before")
         return replace(value, held=Hold(key, holds.now(), parent, kept))
@@ -151,7 +159,7 @@ class BindingFrame(OrderFrame):
                     f"The tile {tile.parameter.name!r} is assigned here by a name that is read after the "
                     f"tile is assigned by another one, and so could mean two things: {_SAY_WHICH}",
                 )
-            holds.loaded.left.add(hold.key)
+            holds.loaded.viewed.add(tile.parameter.name)
             raise ReadLater(hold.key, is_certain=False)
         holds.stored(tile)
 

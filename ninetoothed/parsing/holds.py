@@ -4,6 +4,10 @@ A helper's parameter, an item that a loop goes over and a default stand for a ti
 through such a name stores to the tile, for the names too that it was made from; any other name that stands for
 the tile is still what the tile was, as in Python. Where one is read after such a store, the application is parsed
 anew, and that name loads where it begins to stand for the tile (`ReadLater`).
+
+Whether two names stand for one tile only the running kernel may know, by their indices. Where one of them is stored
+to and the other is read and stored to, as both are by ``for each in (y[i], y[j]): add_one(each)``, all names of
+the parameter's tiles are views: they read what the tile is now.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Where a name begins to stand for a tile: file, line, column, and which name it is.
+#: Where a name begins to stand for a tile: the parameter, file, line, column, and which name it is.
 Key = tuple[Any, ...]
 
 
@@ -57,19 +61,19 @@ class Loaded:
     Attributes:
         certain: the names to load because their tile is stored to under another name.
         possible: those to load because it may be, where indices that only the running kernel knows are equal.
-        left: of the latter, those that are stored to themselves.
+        viewed: the parameters that have one of the latter which is stored to itself.
     """
 
     certain: set[Key] = field(default_factory=set)
     possible: set[Key] = field(default_factory=set)
-    left: set[Key] = field(default_factory=set)
+    viewed: set[str] = field(default_factory=set)
 
     def add(self, found: ReadLater) -> None:
         """Has a name loaded at once."""
         (self.certain if found.is_certain else self.possible).add(found.key)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self.certain or (key in self.possible and key not in self.left)
+    def __contains__(self, key: Key) -> bool:
+        return key in self.certain or (key in self.possible and key[0] not in self.viewed)
 
 
 @dataclass
@@ -126,7 +130,7 @@ class Holds:
                 if moment <= since or hold in seen_by or not _may_be_same(tile, stored):
                     continue
                 is_certain = _is_same(tile, stored)
-                if is_certain or hold.key not in self.loaded.left:
+                if is_certain or hold.key[0] not in self.loaded.viewed:
                     raise ReadLater(hold.key, is_certain)
 
     def is_changed(self, tile: Any) -> bool:

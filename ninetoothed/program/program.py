@@ -39,6 +39,8 @@ class Program:
             name. Their bodies end in a ``Return`` and otherwise have the same nodes.
         names: every identifier in the body: a backend's own names must differ from them.
         rebound: by variable, the parameter whose name it has in the application, which is never assigned.
+        viewed: the parameters of whose tiles all names read what the tile is now (`parsing.holds`), which the
+            body does and who runs the application itself has to know.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Program:
     helpers: Mapping[str, ast.FunctionDef] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
     rebound: Mapping[str, str] = field(default_factory=dict)
+    viewed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         freeze((*self.body, *self.helpers.values()))

@@ -211,3 +211,90 @@ def test_a_name_that_is_read_and_stored_to_beside_another_is_refused(application
     with pytest.raises(ApplicationError, match=message) as raised:
         _made(application)
     assert __file__ in str(raised.value)
+
+
+def increased(each):
+    each = each + 1
+
+
+def both_increased(p, q):
+    p = p + 1
+    q = q + 10
+
+
+def both_read(p, q, seen):
+    p = p + 1
+    seen = q
+    q = q + 10
+
+
+def increased_in_a_loop(y, i, j, z):
+    for each in (y[i], y[j]):
+        increased(each)
+
+
+def increased_beside_another(y, i, j, z):
+    for each in (y[i], y[j]):
+        y[0] = y[1] + 3
+        put(each, each * 2)
+
+
+def increased_by_one_helper(y, i, j, z):
+    both_increased(y[i], y[j])
+
+
+def seen_in_between(y, i, j, z):
+    both_read(y[i], y[j], z)
+
+
+def seen_after_each(y, i, j, z):
+    for each in (y[i], y[j]):
+        increased(each)
+        z = each  # noqa: F841
+
+
+def increased_in_a_comprehension(y, i, j, z):
+    [increased(each) for each in (y[i], y[j])]
+
+
+def _with_rows(application):
+    return ninetoothed.make(
+        lambda y, i, j, z: (y.tile((2,)).tile((-1,)), i, j, z.tile((2,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(0), Tensor(1)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("application", "equal", "different"),
+    [
+        (increased_in_a_loop, [2, 3, 10, 20, 0, 0], [1, 2, 11, 21, 0, 0]),
+        (increased_beside_another, [26, 46, 10, 20, 0, 0], [13, 23, 20, 40, 0, 0]),
+        (increased_by_one_helper, [11, 12, 10, 20, 0, 0], [1, 2, 20, 30, 0, 0]),
+        (seen_in_between, [11, 12, 10, 20, 1, 2], [1, 2, 20, 30, 10, 20]),
+        (seen_after_each, [2, 3, 10, 20, 2, 3], [1, 2, 11, 21, 11, 21]),
+        (increased_in_a_comprehension, [2, 3, 10, 20, 0, 0], [1, 2, 11, 21, 0, 0]),
+    ],
+)
+def test_names_of_what_may_be_one_tile_are_views_where_they_are_stored_to(
+    application, equal, different
+):
+    for j, expected in ((0, equal), (1, different)):
+        y, z = torch.tensor([0.0, 1.0, 10.0, 20.0]), torch.zeros(2)
+        _with_rows(application)(y, 0, j, z)
+        assert [*y.tolist(), *z.tolist()] == expected
+
+
+def views_beside_what_a_tile_was(y, i, j, z):
+    both_increased(y[i], y[j])
+    for each in (y[0], y[1]):
+        y[0] = z + 1
+        z = each
+
+
+def test_what_a_tile_was_is_not_known_beside_views():
+    with pytest.raises(
+        ApplicationError, match="only the running kernel knows whether they stand"
+    ) as raised:
+        _with_rows(views_beside_what_a_tile_was)
+    assert "for each in (y[0], y[1])" in str(raised.value)

@@ -205,6 +205,7 @@ def _tensor_plan(
         parameter.source.other,
         parameter.source.jagged_dim,
         parameter.is_padded,
+        parameter.name in kernel.program.viewed,
     )
 
 

@@ -149,7 +149,7 @@ class TileReference:
 
     def _named(self) -> TileReference:
         """The same for another name, which goes on seeing what the tile is now: see `parsing.holds`."""
-        if not self._is_complete:
+        if not self._is_complete or self._argument.plan.is_viewed:
             return self
         named = TileReference(self._argument, self._selection, self._level)
         named._made_from, named._before = self, self._before

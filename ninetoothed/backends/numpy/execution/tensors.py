@@ -57,6 +57,7 @@ class TensorPlan:
     Attributes:
         sizes: the shape as an application has it, in which those that only a call tells are a `Size`.
         is_padded: whether `pad` adds positions beside its tiles.
+        is_viewed: whether all names of its tiles read what the tile is now: see `Program.viewed`.
     """
 
     name: str
@@ -68,6 +69,7 @@ class TensorPlan:
     other: Any
     jagged_dim: int | None
     is_padded: bool = False
+    is_viewed: bool = False
 
     @threads.cached_property
     def fill(self) -> Any:
