@@ -78,7 +78,7 @@ def caller_location() -> Location | None:
     """
     frame = sys._getframe(1)
     while frame is not None and (
-        frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ", "<frozen "))
+        frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ", "<operator ", "<frozen "))
         or frame.f_globals.get("__name__", "").startswith("ninetoothed_")
     ):
         frame = frame.f_back  # type: ignore[assignment]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, JaggedExpressions, owns_types
-from ninetoothed.frontends.torch_kinds import alike_test, never, refused, remark, state_of, stored
+from ninetoothed.frontends.torch_in_place import stored
+from ninetoothed.frontends.torch_kinds import alike_test, never, refused, remark, state_of
 from ninetoothed.language import dtypes
 from ninetoothed.plugins.hookspecs import hookimpl
 

@@ -8,6 +8,12 @@ from typing import Any
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import OperatorDefinition
 
+_WITHIN_FORWARD_MODE = (
+    "a transformation of an operator within forward mode (jvp of vmap, jacfwd of grad, hessian) cannot be had where "
+    "torch.compile, make_fx, functionalize, a mode or a subclass of tensors sees the call. Use reverse mode there "
+    "(`jacrev(jacrev(f))` for a Hessian), or compute it outside"
+)
+
 
 def function_of(definition: OperatorDefinition, parts: dict[str, Callable[..., Any]]) -> Any:
     import torch
@@ -63,10 +69,13 @@ def guarding(definition: OperatorDefinition) -> Callable[[Sequence[Any]], Sequen
     return guarded
 
 
-def jvp_of(definition: OperatorDefinition) -> Callable[..., Any]:
+def jvp_of(definition: OperatorDefinition, is_dispatched: bool = False) -> Callable[..., Any]:
     """Forward mode, of backward: what multiplies by the transpose of a matrix is linear in its factor.
 
     Its own derivative by that factor is the matrix, so backward must have a derivative.
+
+    Args:
+        is_dispatched: whether the dispatcher asks for it, within which no transformation can be begun.
     """
     import torch
 
@@ -98,12 +107,59 @@ def jvp_of(definition: OperatorDefinition) -> Callable[..., Any]:
             used[:] = [tangent for _, tangent in pairs]
             return tuple(gradient for gradient, _ in pairs)
 
-        zeros = [torch.zeros(size, dtype=dtype, device=at) for size, dtype, at in ctx.outputs]
-        _, pull = torch.func.vjp(gradients, *zeros)
-        found = pull(tuple(used))
+        zeros = [
+            torch.zeros(size, dtype=dtype, device=at, requires_grad=is_dispatched)
+            for size, dtype, at in ctx.outputs
+        ]
+        if is_dispatched:
+            found = _pulled(gradients, zeros, used, (*kept, *moved))
+        else:
+            found = torch.func.vjp(gradients, *zeros)[1](tuple(used))
         return found if len(zeros) > 1 else found[0]
 
     return jvp
+
+
+def _pulled(
+    function: Callable[..., tuple[Any, ...]],
+    zeros: Sequence[Any],
+    cotangents: list[Any],
+    values: Sequence[Any],
+) -> tuple[Any, ...]:
+    """As `torch.func.vjp` of a function at zeros that require grad, by autograd alone.
+
+    Args:
+        cotangents: by what its results are multiplied; known once it was called.
+        values: all that the function depends on besides.
+    """
+    import torch
+
+    # Of tensors of a transformation only those know that are within it.
+    is_recorded = torch._C._are_functorch_transforms_active() or (
+        torch.is_grad_enabled() and any(getattr(each, "requires_grad", False) for each in values)
+    )
+    try:
+        with torch.enable_grad():
+            results = function(*zeros)
+            return torch.autograd.grad(
+                results, zeros, cotangents, create_graph=is_recorded, materialize_grads=True
+            )
+    except RuntimeError as error:
+        # Where another transformation is within this one, what PyTorch keeps of it is gone by now.
+        if "savedLocalDispatchKeySet_" in str(error):
+            raise ArgumentError(_WITHIN_FORWARD_MODE) from None
+        raise
+
+
+def check_nesting() -> None:
+    """`ArgumentError` where the dispatcher asks for a derivative within forward mode."""
+    import torch
+
+    functorch = torch._C._functorch
+    jvp, grad = functorch.TransformType.Jvp, functorch.TransformType.Grad
+    *outer, own = [each.key() for each in functorch.get_interpreter_stack() or ()] or [None]
+    if jvp in outer and own in (jvp, grad):
+        raise ArgumentError(_WITHIN_FORWARD_MODE)
 
 
 def refusing_numbers(definition: OperatorDefinition) -> Callable[[Sequence[Any]], None]:

@@ -97,30 +97,12 @@ def _state(tensors: Sequence[Any]) -> Any:
     import torch
 
     is_recorded = torch.is_grad_enabled()
-    is_special = _tracer() is not None, any(map(_is_dual, tensors))
+    is_special = _tracer() is not None, any(map(is_dual, tensors))
     parts = [
         (is_recorded and each.requires_grad and (True, _is_of_a_leaf(each)), each.is_neg())
         for each in tensors
     ]
     return (*is_special, *parts) if any(is_special) or any(map(any, parts)) else None
-
-
-def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
-    """The function that `Frontend.stored` makes: it raises the versions that autograd compares.
-
-    They tell it that a tensor which it kept for a gradient has changed since. What is made in inference
-    mode has none.
-    """
-    import torch
-
-    raise_versions = torch._C._increment_version
-    versioned = [place for place, tensor in enumerate(tensors) if not tensor.is_inference()]
-    if len(versioned) == len(tensors):
-        return raise_versions  # type: ignore[no-any-return]
-    if not versioned:
-        # Nothing is told; of all functions that do nothing this costs a call the least.
-        return len
-    return lambda others: raise_versions([others[place] for place in versioned])
 
 
 def refused(tensor: Any, is_stored: bool) -> str | None:
@@ -153,23 +135,12 @@ def check_inputs(definition: OperatorDefinition, arguments: Sequence[Any]) -> No
             raise ArgumentError(f"operator {definition.name!r}: `{entry.name}` {why}") from None
 
 
-def check_in_place(definition: OperatorDefinition, arguments: Sequence[Any]) -> None:
-    """`ArgumentError` for what a transformation of `torch.func` would lose of a change in place."""
-    import torch
-
-    functorch = torch._C._functorch
-    is_recorded = torch.is_grad_enabled()
-    for tensor in arguments:
-        while isinstance(tensor, torch.Tensor):
-            is_batched = functorch.is_batchedtensor(tensor)
-            if is_batched or _is_dual(tensor) or (is_recorded and tensor.requires_grad):
-                raise ArgumentError(
-                    f"operator {definition.name!r} changes tensors in place, and transformations of "
-                    f"torch.func have no rule for that: {'vmap' if is_batched else 'a gradient'} is asked "
-                    "of it. List what it changes under `outputs`, so that it is made anew"
-                )
-            is_wrapped = functorch.is_functorch_wrapped_tensor(tensor)
-            tensor = functorch.get_unwrapped(tensor) if is_wrapped else None
+def check_stored(definition: OperatorDefinition, arguments: Sequence[Any]) -> None:
+    """`ArgumentError` for a tensor that is changed, and which nothing may be stored to now."""
+    for entry, value in zip(definition.inputs, arguments):
+        for applies, why in _STORED_KINDS if entry.is_changed else ():
+            if applies(value):
+                raise ArgumentError(f"operator {definition.name!r}: `{entry.name}` {why}")
 
 
 def remark(tensor: Any, is_stored: bool) -> str | None:
@@ -259,10 +230,27 @@ def _is_sparse(tensor: Any) -> bool:
     return not tensor.is_nested and tensor.layout not in (torch.strided, torch.jagged)
 
 
-def _is_dual(tensor: Any) -> bool:
+def is_dual(tensor: Any) -> bool:
+    """Whether a tensor has a tangent, of what the operation is given that is called now."""
     forward_ad = _forward_ad()
-    # Outside of a level there are no tangents.
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(tensor).tangent is not None
+    # Outside of a level there are no tangents, and below autograd they have been seen to.
+    return forward_ad._current_level >= 0 and not _is_below_autograd() and has_tangent(tensor)
+
+
+def has_tangent(tensor: Any) -> bool:
+    """As `is_dual`, where there is a level, autograd comes next, and whatever may be asked."""
+    import torch
+
+    # As `forward_ad.unpack_dual`, which asks Python for the level; there are none within a level.
+    is_tensor = isinstance(tensor, torch.Tensor)
+    return is_tensor and torch._VF._unpack_dual(tensor, level=0)[1] is not None  # type: ignore[attr-defined]
+
+
+def _is_below_autograd() -> bool:
+    import torch
+
+    # The name that stands for autograd of all devices.
+    return torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradOther)
 
 
 @functools.lru_cache(maxsize=1)
@@ -360,7 +348,7 @@ _KINDS: _Kinds = (
 #: What a tensor may be now, and another time not.
 _MOMENTARY_KINDS: _Kinds = (
     (
-        _is_dual,
+        is_dual,
         "has a tangent of forward-mode differentiation, which the kernel would drop. Give "
         "`forward_ad.unpack_dual(tensor).primal`.",
     ),

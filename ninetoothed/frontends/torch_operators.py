@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,15 @@ from ninetoothed.frontends.torch_derivatives import (
     refusing_numbers,
     saves_tensors,
 )
-from ninetoothed.frontends.torch_kinds import check_in_place, check_inputs
+from ninetoothed.frontends.torch_dispatch import (
+    changing_below,
+    completing,
+    dispatched_by,
+    duals,
+    is_for_dispatcher,
+)
+from ninetoothed.frontends.torch_in_place import check_in_place, in_place, no_rule
+from ninetoothed.frontends.torch_kinds import check_inputs
 from ninetoothed.kernels.operator import OperatorDefinition
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
@@ -63,21 +70,18 @@ def registered(
     library.impl(name, forward, "CompositeExplicitAutograd")
     torch.library.register_fake(definition.name, allocate, lib=library)
     operator = getattr(getattr(torch.ops, namespace), name).default
-    plain = apply = None
     if definition.backward is not None:
-        setup_context = _setup_context(definition)
-        backward = _backward(definition, definition.backward)
-        torch.library.register_autograd(
-            definition.name, backward, setup_context=setup_context, lib=library
-        )
-        plain, apply = _recorded(definition, forward, setup_context, backward)
+        plain, apply, below = _recorded(definition, operator, forward)
+    else:
+        plain, below = in_place(definition, forward), changing_below(definition, operator)
+        apply = operator
+    library.impl(name, dispatched_by(definition, operator, below), "Autograd", with_keyset=True)
     if definition.autocast is not None:
         for key in ("AutocastCPU", "AutocastCUDA"):
             library.impl(name, _lowered(definition, operator, key), key)
     function = _short_way(definition, operator, forward, plain, apply)
-    if not is_changing:
-        over_batch = _over_batch(definition, function)
-        torch.library.register_vmap(definition.name, over_batch, lib=library)
+    over_batch = _no_batch(definition) if is_changing else _over_batch(definition, function)
+    torch.library.register_vmap(definition.name, over_batch, lib=library)
     return function, (torch.Tensor, torch.nn.Parameter)
 
 
@@ -94,22 +98,55 @@ def _missing(operator: str) -> Callable[..., Any]:
 
 
 def _recorded(
-    definition: OperatorDefinition,
-    forward: Callable[..., Any],
-    setup_context: Callable[..., list[Any]],
-    backward: Callable[..., Any],
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The operator as a function of autograd's: where nothing is transformed, and for `torch.func`.
+    definition: OperatorDefinition, operator: Any, forward: Callable[..., Any]
+) -> tuple[Callable[..., Any], ...]:
+    """The operator as a function of autograd's: where nothing is transformed, for `torch.func`, and for the
+    dispatcher.
 
-    Both take all arguments in order.
+    All take all arguments in order; the last the keys of what is below it before them.
     """
     import torch
+
+    assert definition.backward is not None
+    is_transformed = torch._C._are_functorch_transforms_active
+    set_forward_mode = torch.autograd.forward_ad._set_fwd_grad_enabled
+    setup_context = _setup_context(definition)
+    backward = _backward(definition, definition.backward)
+    jvp_below = jvp_of(definition, is_dispatched=True)
 
     def setup_transformable(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         ctx.save_for_forward(*setup_context(ctx, inputs, output))
         outputs = output if isinstance(output, tuple) else (output,)
         ctx.outputs = [(each.shape, each.dtype, each.device) for each in outputs]
 
+    def forward_with_context(ctx: Any, *arguments: Any) -> Any:
+        output = forward(*arguments)
+        setup_context(ctx, arguments, output)
+        return output
+
+    def forward_below(ctx: Any, keys: Any, *arguments: Any) -> Any:
+        # What a transformation of torch.func is within may record too.
+        is_outer = is_transformed()
+        with (
+            torch._C._AutoDispatchBelowAutograd(),
+            torch.set_grad_enabled(is_outer),
+            set_forward_mode(is_outer),
+        ):
+            output = operator.redispatch(keys, *arguments)
+        setup_transformable(ctx, arguments, output)
+        return output
+
+    # With `setup_context` PyTorch binds the arguments anew at each call, and `Function.apply` asks once
+    # more what the short way knows: that no transformation is near. The dispatcher has seen to them.
+    plain = function_of(definition, {"forward": forward_with_context, "backward": backward})
+    below = function_of(
+        definition,
+        {
+            "forward": forward_below,
+            "backward": lambda ctx, *gradients: (None, *backward(ctx, *gradients, skipped=1)),
+            "jvp": lambda ctx, _, *tangents: jvp_below(ctx, *tangents),
+        },
+    )
     parts = {
         "forward": forward,
         "setup_context": setup_transformable,
@@ -117,43 +154,17 @@ def _recorded(
         "vmap": _over_batch(definition, lambda *arguments: transformable.apply(*arguments)),
         "jvp": jvp_of(definition),
     }
-
-    def forward_with_context(ctx: Any, *arguments: Any) -> Any:
-        output = forward(*arguments)
-        setup_context(ctx, arguments, output)
-        return output
-
-    # With `setup_context` PyTorch binds the arguments anew at each call, and `Function.apply` asks once
-    # more what the short way knows: that no transformation is near.
-    plain = function_of(definition, {"forward": forward_with_context, "backward": backward})
     transformable: Any = function_of(definition, parts)
-    return super(torch.autograd.Function, plain).apply, transformable.apply
-
-
-def _completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]:
-    """What gives all arguments of a call in order."""
-    parameters = [
-        inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
-        for e in definition.inputs
-    ]
-    signature = inspect.Signature(parameters)
-
-    def complete(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        if not keywords and len(arguments) == len(parameters):
-            return arguments
-        bound = signature.bind(*arguments, **keywords)
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
-
-    return complete
+    function: Any = torch.autograd.Function
+    return super(function, plain).apply, transformable.apply, super(function, below).apply
 
 
 def _short_way(
     definition: OperatorDefinition,
     operator: Any,
     forward: Callable[..., Any],
-    plain: Callable[..., Any] | None,
-    apply: Callable[..., Any] | None,
+    plain: Callable[..., Any],
+    apply: Callable[..., Any],
 ) -> Callable[..., Any]:
     """The operator as it is called: past PyTorch's dispatcher where that would only come back here.
 
@@ -166,7 +177,7 @@ def _short_way(
     is_transformed = torch._C._are_functorch_transforms_active
     modes, is_traced = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
     is_cast = torch._C._is_any_autocast_enabled if definition.autocast is not None else bool
-    has_duals, complete = _duals(), _completing(definition)
+    has_duals, complete = duals(), completing(definition)
     unwrap = torch._C._functorch.unwrap_if_dead
     is_changing = any(entry.is_changed for entry in definition.inputs)
 
@@ -182,16 +193,16 @@ def _short_way(
                     _shard(definition, operator)
                 return operator(*arguments, **keywords)
         if modes() or is_traced() is not None:
+            if is_changing and is_transformed():
+                check_in_place(definition, (*arguments, *keywords.values()))
             return operator(*arguments, **keywords)
         if is_cast():
             arguments, keywords = _cast(definition, arguments, keywords)
-        if plain is None or apply is None:
-            is_special = is_transformed() or has_duals()
-            if is_special and is_changing:
-                check_in_place(definition, (*arguments, *keywords.values()))
-            return (operator if is_special else forward)(*arguments, **keywords)
         if is_transformed() or has_duals():
-            return apply(*complete(arguments, keywords))
+            if is_changing:
+                check_in_place(definition, (*arguments, *keywords.values()))
+            given = complete(arguments, keywords)
+            return operator(*given) if is_changing or is_for_dispatcher() else apply(*given)
         if requires_grad and is_recorded():
             # A tensor of a transformation that has ended has one in it, as `Function.apply` knows.
             given = complete(arguments, keywords)
@@ -203,14 +214,6 @@ def _short_way(
             raise
 
     return call
-
-
-def _duals() -> Callable[[], bool]:
-    """Whether tensors may be dual numbers, of forward mode; within its own formulas they are not."""
-    import torch
-
-    forward_ad, is_forward = torch.autograd.forward_ad, torch._C._is_fwd_grad_enabled
-    return lambda: forward_ad._current_level >= 0 and is_forward()
 
 
 def _empty(beside: Any, shape: Any, dtype: Any) -> Any:
@@ -261,12 +264,12 @@ def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) ->
     kept, guarded = kept_values(definition), guarding(definition)
     refuse = refusing_numbers(definition)
 
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any, skipped: int = 0) -> Any:
+        needed = ctx.needs_input_grad[skipped:]
         if not is_plain:
-            refuse(ctx.needs_input_grad)
+            refuse(needed)
         saved = guarded(kept(ctx, ctx.saved_tensors))
         if definition.is_selective:
-            needed = ctx.needs_input_grad
             asked = needed if is_plain else tuple([needed[place] for place in tensors])
             found = derivative(*gradients, *saved, needed=asked, is_last=not is_recorded())
         else:
@@ -300,6 +303,13 @@ def _over_batch(definition: OperatorDefinition, operator: Any) -> Callable[..., 
         return results, (0,) * len(results) if isinstance(results, tuple) else 0
 
     return over_batch
+
+
+def _no_batch(definition: OperatorDefinition) -> Callable[..., Any]:
+    def refused(info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
+        raise no_rule(definition, "vmap")
+
+    return refused
 
 
 def _one_by_one(
