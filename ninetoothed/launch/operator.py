@@ -49,7 +49,8 @@ def op(
         saved: names of inputs and outputs that ``backward`` needs.
         constants: values of constexpr symbols and parameters, by name, that calls then do not give.
         wrt: with ``backward="derive"``, the inputs that have gradients; by default all that an output
-            depends on.
+            depends on. One that is left out has none, as if it were detached: where it requires grad, nothing
+            says so.
         autocast: what becomes of float tensors where the framework chooses element types itself
             (``torch.autocast``): ``"lower"``, its lower precision, ``"float32"``, or None, they stay.
             By default ``"lower"`` for kernels with matrix products, else None.
