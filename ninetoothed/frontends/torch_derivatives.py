@@ -58,11 +58,11 @@ def guarding(definition: OperatorDefinition) -> Callable[[Sequence[Any]], Sequen
     }
     guard = function_of(definition, parts)
     guard.generate_vmap_rule = True
-    is_recorded, is_compiling = torch.is_grad_enabled, torch.compiler.is_compiling
+    is_recorded = torch.is_grad_enabled
     are_guarded = [name in definition.ungiven for name in definition.saved]
 
     def guarded(saved: Sequence[Any]) -> Sequence[Any]:
-        if not any(are_guarded) or not is_recorded() or is_compiling():
+        if not any(are_guarded) or not is_recorded():
             return saved
         return [guard.apply(v) if is_guarded else v for v, is_guarded in zip(saved, are_guarded)]
 

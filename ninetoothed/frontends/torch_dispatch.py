@@ -10,9 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.frontends.torch_derivatives import check_nesting
+from ninetoothed.errors import ArgumentError
+from ninetoothed.frontends.torch_derivatives import check_nesting, refusing_numbers
 from ninetoothed.frontends.torch_in_place import check_tangents, in_place
-from ninetoothed.frontends.torch_kinds import has_tangent
+from ninetoothed.frontends.torch_kinds import has_tangent, is_dual
 from ninetoothed.kernels.operator import OperatorDefinition
 
 
@@ -63,6 +64,47 @@ def changing_below(definition: OperatorDefinition, operator: Any) -> Callable[..
     return recorded
 
 
+def shown(definition: OperatorDefinition, operator: Any) -> Callable[..., Any]:
+    """The operator for compilers, tracers, modes and subclasses.
+
+    A number may be given as a tensor of no dimensions, which a schema's numbers are not.
+    """
+    import torch
+
+    are_numbers = [entry.kind != "tensor" for entry in definition.inputs]
+    if not any(are_numbers):
+        return operator  # type: ignore[no-any-return]
+    refuse, functorch = refusing_numbers(definition), torch._C._functorch
+
+    def number(value: Any, place: int) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if torch.compiler.is_compiling():
+            # It cannot look into tensors: any tangent may be the number's.
+            is_derived = torch.autograd.forward_ad._current_level >= 0
+        else:
+            is_derived = (
+                functorch.is_batchedtensor(value)
+                or functorch.is_gradtrackingtensor(value)
+                or is_dual(value)
+            )
+        if is_derived or (value.requires_grad and torch.is_grad_enabled()):
+            refuse([place == each for each in range(len(are_numbers))])
+        return value.item() if value.ndim == 0 else value
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        given = [
+            number(value, place) if is_number else value
+            for place, (value, is_number) in enumerate(zip(arguments, are_numbers))
+        ]
+        for place, entry in enumerate(definition.inputs):
+            if entry.name in keywords and are_numbers[place]:
+                keywords[entry.name] = number(keywords[entry.name], place)
+        return operator(*given, *arguments[len(given) :], **keywords)
+
+    return called
+
+
 def is_for_dispatcher() -> bool:
     """Whether among transformations an operator is asked for, not a function: `torch.func.functionalize` has no
     rule for functions, and within the dispatcher no transformation can be begun."""
@@ -99,7 +141,7 @@ def _forward() -> Callable[[], bool]:
 
 
 def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]:
-    """What gives all arguments of a call in order."""
+    """What gives all arguments of a call in order; `ArgumentError` where they are not those of the operator."""
     parameters = [
         inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
         for e in definition.inputs
@@ -109,7 +151,10 @@ def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]
     def complete(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         if not keywords and len(arguments) == len(parameters):
             return arguments
-        bound = signature.bind(*arguments, **keywords)
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise ArgumentError(f"operator {definition.name!r}: {error}") from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 

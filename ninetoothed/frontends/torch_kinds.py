@@ -130,7 +130,11 @@ def check_inputs(definition: OperatorDefinition, arguments: Sequence[Any]) -> No
     import torch
 
     for entry, value in zip(definition.inputs, arguments):
-        why = refused(value, entry.is_changed) if isinstance(value, torch.Tensor) else None
+        why = None
+        if isinstance(value, torch.Tensor):
+            why = refused(value, entry.is_changed)
+        elif entry.kind == "tensor":
+            why = f"must be a tensor, not {type(value).__name__}"
         if why is not None:
             raise ArgumentError(f"operator {definition.name!r}: `{entry.name}` {why}") from None
 

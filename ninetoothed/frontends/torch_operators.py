@@ -22,6 +22,7 @@ from ninetoothed.frontends.torch_dispatch import (
     dispatched_by,
     duals,
     is_for_dispatcher,
+    shown,
 )
 from ninetoothed.frontends.torch_in_place import check_in_place, in_place, no_rule
 from ninetoothed.frontends.torch_kinds import check_inputs
@@ -177,13 +178,15 @@ def _short_way(
     is_transformed = torch._C._are_functorch_transforms_active
     modes, is_traced = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
     is_cast = torch._C._is_any_autocast_enabled if definition.autocast is not None else bool
+    show = shown(definition, operator)
     has_duals, complete = duals(), completing(definition)
     unwrap = torch._C._functorch.unwrap_if_dead
     is_changing = any(entry.is_changed for entry in definition.inputs)
+    count = len(definition.inputs)
 
     def call(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():
-            return operator(*arguments, **keywords)
+            return show(*arguments, **keywords)
         requires_grad = False
         for each in (*arguments, *keywords.values()) if keywords else arguments:
             if each.__class__ in usual:
@@ -191,26 +194,32 @@ def _short_way(
             elif isinstance(each, torch.Tensor):
                 if each.__class__.__name__ == "DTensor":
                     _shard(definition, operator)
-                return operator(*arguments, **keywords)
+                elif each.is_nested:
+                    raise ArgumentError(
+                        f"operator {definition.name!r} takes no nested tensors, which PyTorch knows "
+                        "operators for one by one. Call its kernel, with `jagged_dim` declared"
+                    )
+                return show(*arguments, **keywords)
         if modes() or is_traced() is not None:
             if is_changing and is_transformed():
                 check_in_place(definition, (*arguments, *keywords.values()))
-            return operator(*arguments, **keywords)
+            return show(*arguments, **keywords)
         if is_cast():
             arguments, keywords = _cast(definition, arguments, keywords)
         if is_transformed() or has_duals():
             if is_changing:
                 check_in_place(definition, (*arguments, *keywords.values()))
             given = complete(arguments, keywords)
-            return operator(*given) if is_changing or is_for_dispatcher() else apply(*given)
-        if requires_grad and is_recorded():
-            # A tensor of a transformation that has ended has one in it, as `Function.apply` knows.
-            given = complete(arguments, keywords)
-            return plain(*[unwrap(each) if each.__class__ in usual else each for each in given])
+            return show(*given) if is_changing or is_for_dispatcher() else apply(*given)
         try:
+            if requires_grad and is_recorded():
+                # A tensor of a transformation that has ended has one in it, as `Function.apply` knows.
+                given = complete(arguments, keywords)
+                return plain(*[unwrap(each) if each.__class__ in usual else each for each in given])
             return forward(*arguments, **keywords)
-        except RuntimeError:
-            check_inputs(definition, complete(arguments, keywords))
+        except (RuntimeError, TypeError, AttributeError) as error:
+            if not isinstance(error, ArgumentError) and len(arguments) + len(keywords) == count:
+                check_inputs(definition, complete(arguments, keywords))
             raise
 
     return call

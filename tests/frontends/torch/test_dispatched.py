@@ -134,6 +134,96 @@ def test_tangents_of_subclasses_and_in_modes(operator):
             torch.testing.assert_close(found.as_subclass(torch.Tensor), 2 * X * Y * Y)
 
 
+def made(application, outputs, arrangement=elementwise, **options):
+    count = application.__code__.co_argcount
+    dims = [0 if name == "factor" else 1 for name in application.__code__.co_varnames[:count]]
+    kernel = ninetoothed.make(arrangement, application, tuple(map(Tensor, dims)))
+    return ninetoothed.op(f"dispatched::made_{next(NUMBERS)}", kernel, outputs, **options)
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    """A product with a number that is passed by value."""
+
+    def arrangement(x, factor, y):
+        return x.tile((16,)), factor, y.tile((16,))
+
+    def scaled(x, factor, y):
+        y = x * factor  # noqa: F841
+
+    return made(scaled, {"y": like("x")}, arrangement, backward="derive")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "make_fx"])
+def test_a_number_may_be_a_tensor_everywhere(scaled, way):
+    torch.compiler.reset()
+    two = torch.tensor(2.0)
+    ways = {**WAYS, "subclass": lambda f: lambda x, factor: f(x.as_subclass(Derived), factor)}
+
+    assert ways[way](scaled)(torch.ones(3), two).tolist() == [2] * 3
+    gradient = grad(lambda x: scaled(x, two).sum())
+    assert WAYS[way if way != "subclass" else "eager"](gradient)(torch.ones(3)).tolist() == [2] * 3
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda f, x: f(x, torch.tensor(2.0, requires_grad=True)),
+        lambda f, x: grad(lambda n: f(x, n).sum())(torch.tensor(2.0)),
+        lambda f, x: jvp(lambda n: f(x, n), (torch.tensor(2.0),), (torch.tensor(1.0),)),
+        lambda f, x: torch.vmap(lambda n: f(x, n))(torch.tensor([2.0, 3.0])),
+    ],
+    ids=["backward", "grad", "jvp", "vmap"],
+)
+@pytest.mark.parametrize("way", ["mode", "compiled"])
+def test_the_gradient_of_a_number_is_not_lost_there(scaled, ask, way):
+    torch.compiler.reset()
+    ways = {"mode": counted, "compiled": lambda f: torch.compile(f, backend="eager")}
+    with pytest.raises(Exception, match=r"`factor` is a number of the kernel's|item\(\)"):
+        ways[way](lambda x: ask(scaled, x))(torch.ones(3))
+
+
+def test_a_second_derivative_does_not_lose_what_is_hidden_when_compiled():
+    def squared(x, square, twice):
+        square = x * x  # noqa: F841
+        twice = x * 2  # noqa: F841
+
+    operator = made(
+        squared,
+        {"square": like("x"), "twice": like("x")},
+        backward=lambda gradient, twice: gradient * twice,
+        saved=("twice",),
+        hidden=("twice",),
+    )
+    second = grad(lambda x: grad(lambda x: operator(x).sum())(x).sum())
+    with pytest.raises(Exception, match="not given the gradients of what is hidden"):
+        torch.compile(second, backend="aot_eager", fullgraph=True)(torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((X.numpy(), Y), "`x` must be a tensor, not ndarray"),
+        ((X.numpy(), Y.clone().requires_grad_()), "`x` must be a tensor, not ndarray"),
+        ((None, Y), "`x` must be a tensor, not NoneType"),
+        ((X.clone().requires_grad_(),), "missing a required argument: 'y'"),
+        (
+            (torch.nested.nested_tensor([X, Y], layout=torch.jagged), Y),
+            "takes no nested tensors.*Call its kernel",
+        ),
+    ],
+)
+def test_what_no_operator_takes_is_named(operator, arguments, words):
+    with pytest.raises(ArgumentError, match=f"operator 'dispatched::multiplied_.*{words}"):
+        operator(*arguments)
+
+
+def test_an_argument_that_is_given_twice_is_named(operator):
+    with pytest.raises(ArgumentError, match="multiple values for argument 'x'"):
+        operator(X, x=X)
+
+
 def test_shapes_alone(operator):
     with FakeTensorMode():
         x, y = torch.ones(3), torch.ones(3)
