@@ -197,16 +197,21 @@ def _is_on_cpu(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
 
 def _shape_of(frontend: Frontend, value: Any) -> tuple[Any, ...]:
     """The sizes of what is not touched: a tensor, or anything that has a shape."""
-    if frontend.owns(type(value)):
-        return tuple(frontend.evaluate("shape", value))
-    return tuple(value.shape)
+    if not frontend.owns(type(value)):
+        return tuple(value.shape)
+    prefix = "jagged." if _is_jagged(frontend, value) else ""
+    return tuple(frontend.evaluate(f"{prefix}shape", value))
+
+
+def _is_jagged(frontend: Frontend, value: Any) -> bool:
+    return frontend.jagged is not None and bool(frontend.evaluate("jagged.test", value))
 
 
 def _is_as_declared(frontend: Frontend, parameter: Parameter, value: Any) -> bool:
     """Whether a tensor could stand where the program touches it."""
     source = parameter.source
     shape = _shape_of(frontend, value)
-    if source.jagged_dim is not None or len(shape) != source.ndim:
+    if source.jagged_dim is not None or len(shape) != source.ndim or _is_jagged(frontend, value):
         return False
     try:
         frontend.dtype_of(frontend.evaluate("dtype", value))
@@ -225,7 +230,7 @@ def _check_jagged(kernel: Definition, frontend: Frontend, parameter: Parameter, 
         if wanted is not None:
             raise ArgumentError(f"{subject} is jagged, and {frontend.name} has no such tensors")
         return
-    is_jagged = bool(frontend.evaluate("jagged.test", value))
+    is_jagged = _is_jagged(frontend, value)
     if is_jagged and wanted is None:
         raise ArgumentError(
             f"{subject} is a jagged tensor; declare it with jagged_dim, as in "

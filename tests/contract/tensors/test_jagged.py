@@ -255,3 +255,24 @@ def test_elements_of_a_jagged_tensors_source_are_those_of_its_sequences():
 
     assert y.tolist() == [[-1, -1, 2, 1], [-1, -1, -1, -1], [4, 3, 2, 1]]
     assert z.values().tolist() == [3, 2, 23, 22, 21, 20]
+@pytest.mark.parametrize("dim", [None, 1], ids=["plain", "jagged"])
+def test_what_is_not_touched_may_be_a_jagged_tensor(dim):
+    """a parameter that the compiled program never touches may be given any argument with a shape"""
+
+    def application(first, x, y, z):
+        if first:
+            z = x
+        else:
+            z = y
+
+    def arrangement(first, x, y, z):
+        return first, *(t.tile((1, 4)) for t in (x, y, z))
+
+    tensors = (Tensor(0, constexpr=True), Tensor(2, jagged_dim=dim), Tensor(2), Tensor(2))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    for _ in range(2):
+        z = empty(3, 5)
+        kernel(False, nested(2, 0, 4), arange(3, 5), z)
+        assert torch.equal(z, arange(3, 5))
+
+
