@@ -6,6 +6,7 @@ sizes are known.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ninetoothed.errors import caller_location, shown
@@ -183,8 +184,12 @@ def pad(shape: Shape, padding: Any) -> Pad:
     return Pad((shape,), simplified, location=caller_location())
 
 
-def subscript(shape: Shape, key: Any) -> Index:
-    """The operation of ``tensor[key]``."""
+def subscript(shape: Shape, key: Any, jagged: Collection[int] = ()) -> Index:
+    """The operation of ``tensor[key]``.
+
+    Args:
+        jagged: the dimensions whose size is the longest sequence's: none of them has one end.
+    """
     keys = list(key) if isinstance(key, tuple) else [key]
     taken = sum(1 for entry in keys if entry is not None and entry is not Ellipsis)
     if sum(1 for entry in keys if entry is Ellipsis) > 1:
@@ -198,6 +203,15 @@ def subscript(shape: Shape, key: Any) -> Index:
     sizes = iter(shape)
     entries: list[tuple[Any, ...]] = []
     for entry in keys:
+        if entry is not None and _counts_from_end(entry):
+            dim = sum(1 for each in entries if each[0] != "new")
+            if dim in jagged:
+                raise Misfit(
+                    f"{shown(entry)}, which counts from the end of dimension {dim}",
+                    "positions that count from the start, since each sequence ends elsewhere",
+                    "In an application `x.source[i, x.source.shape[1] - 1]` is a sequence's last; here "
+                    "`.shape` has the longest one's length.",
+                )
         if entry is None:
             entries.append(("new",))
         elif isinstance(entry, slice):
@@ -205,6 +219,16 @@ def subscript(shape: Shape, key: Any) -> Index:
         else:
             entries.append(("int", _position(entry, next(sizes))))
     return Index((shape,), tuple(entries), location=caller_location())
+
+
+def _counts_from_end(entry: Any) -> bool:
+    """Whether an index or a slice is other elements where the dimension is longer."""
+    if not isinstance(entry, slice):
+        return is_expression(entry) and interval(entry)[1] < 0
+    is_backwards = is_integer(entry.step) and entry.step.__index__() < 0
+    return (is_backwards and entry.start is None) or any(
+        is_expression(bound) and interval(bound)[1] < 0 for bound in (entry.start, entry.stop)
+    )
 
 
 def _position(index: Any, size: Expression) -> Expression:

@@ -16,7 +16,7 @@ from ninetoothed.errors import (
     located_where_too_deep,
     shown,
 )
-from ninetoothed.symbols.expr import Symbol, as_expression, is_expression, leaf
+from ninetoothed.symbols.expr import Symbol, as_expression, as_symbol, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.tensors import evaluate, metaop_arguments, metaops
 from ninetoothed.tensors.level import (
@@ -170,7 +170,7 @@ class Tensor(Level):
         return self._level(self._checked("pad", pad))
 
     def __getitem__(self, key: Any) -> Tensor:
-        return self._level(self._checked("subscript", key))
+        return self._level(self._checked("subscript", key, self._jagged_dims()))
 
     def __iter__(self) -> Iterator[Tensor]:
         raise ArgumentError("a Tensor is symbolic and cannot be iterated over; index it instead")
@@ -197,6 +197,15 @@ class Tensor(Level):
         except Misfit as misfit:
             name = "[...]" if function == "subscript" else function
             raise misfit.error(name, self.label, self._shape) from None
+
+    def _jagged_dims(self) -> set[int]:
+        """The dimensions whose sizes are made of the longest sequence's length."""
+        source, jagged = self.source, self.source.jagged_dim
+        if jagged is None:
+            return set()
+        longest = source.shape[jagged]
+        made_of = {d for d, size in enumerate(self._shape) if longest in as_symbol(size).walk()}
+        return made_of | {jagged} if self is source else made_of
 
     @located_where_too_deep("An integer expression", ArrangementError)
     def _made(

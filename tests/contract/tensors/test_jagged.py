@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from ninetoothed.errors import ApplicationError, ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError, ArrangementError
 from tests.contract.kernels import arange, empty
 
 # Jagged tensors.
@@ -203,6 +204,36 @@ def test_no_position_in_a_jagged_source_counts_from_the_end():
     assert y[:, 0].tolist() == [2, -1, 3]
 
 
+@pytest.mark.parametrize(
+    "key", [np.s_[:, -1], np.s_[:, :-1], np.s_[:, -2:], np.s_[:, ::-1], np.s_[..., -1]], ids=str
+)
+@pytest.mark.parametrize("tensor", [Tensor(2, jagged_dim=1), Tensor(2, (4, 5), jagged_dim=1)])
+def test_no_subscript_counts_from_the_end_of_sequences(tensor, key):
+    with pytest.raises(ArrangementError, match="counts from the end of dimension 1") as error:
+        tensor[key]
+    assert error.value.location is not None
+
+
+def test_nor_where_a_size_is_made_of_the_longest_ones():
+    x = Tensor(2, jagged_dim=1)
+    for arranged in (x.pad(((0, 0), (1, 0))), x.tile((1, 2)), x.tile((1, -1)).dtype):
+        with pytest.raises(ArrangementError, match="counts from the end of dimension 1"):
+            arranged[:, ::-1]
+    assert x.tile((1, 2)).dtype[:, ::-1].shape == (1, 2)
+
+
+def test_other_subscripts_are_of_the_sequence_at_hand():
+    def arrangement(x, y):
+        return x[::-1, 1:3].tile((1, 2)), y.tile((1, 2))
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    x, y = nested(2, 0, 5), empty(3, 2)
+    ninetoothed.make(arrangement, application, (Tensor(2, jagged_dim=1), Tensor(2)))(x, y)
+    assert y.tolist() == [[2, 3], [0, 0], [2, 0]]
+
+
 def test_a_length_where_there_are_several_sequences_is_an_error():
     def arrangement(x, y):
         return x.tile((2, -1)), y.tile((2, 1))
@@ -236,25 +267,6 @@ def test_a_tensor_that_is_not_declared_jagged_is_an_error_and_the_other_way_roun
         jagged(empty(2, 3), empty(2, 3))
 
 
-def test_elements_of_a_jagged_tensors_source_are_those_of_its_sequences():
-    """`x.source[i, j]` … loads or stores arbitrary elements; bounds are those of the sequence"""
-
-    def arrangement(x, y, z):
-        return x.tile((1, 4)), y.tile((1, 4)), z.tile((1, 4))
-
-    def application(x, y, z):
-        sequence, place = y.offsets(0)[:, None], y.offsets(1)[None, :]
-        y = x.source[sequence, 3 - place]  # noqa: F841
-        z.source[sequence, 3 - place] = place + 10 * sequence
-
-    x, z = nested(2, 0, 4), nested(2, 0, 4)
-    y = empty(3, 4)
-    tensors = (Tensor(2, jagged_dim=1, other=-1), Tensor(2), Tensor(2, jagged_dim=1))
-    kernel = ninetoothed.make(arrangement, application, tensors)
-    kernel(x, y, z)
-
-    assert y.tolist() == [[-1, -1, 2, 1], [-1, -1, -1, -1], [4, 3, 2, 1]]
-    assert z.values().tolist() == [3, 2, 23, 22, 21, 20]
 @pytest.mark.parametrize("dim", [None, 1], ids=["plain", "jagged"])
 def test_what_is_not_touched_may_be_a_jagged_tensor(dim):
     """a parameter that the compiled program never touches may be given any argument with a shape"""
@@ -276,3 +288,22 @@ def test_what_is_not_touched_may_be_a_jagged_tensor(dim):
         assert torch.equal(z, arange(3, 5))
 
 
+def test_elements_of_a_jagged_tensors_source_are_those_of_its_sequences():
+    """`x.source[i, j]` … loads or stores arbitrary elements; bounds are those of the sequence"""
+
+    def arrangement(x, y, z):
+        return x.tile((1, 4)), y.tile((1, 4)), z.tile((1, 4))
+
+    def application(x, y, z):
+        sequence, place = y.offsets(0)[:, None], y.offsets(1)[None, :]
+        y = x.source[sequence, 3 - place]  # noqa: F841
+        z.source[sequence, 3 - place] = place + 10 * sequence
+
+    x, z = nested(2, 0, 4), nested(2, 0, 4)
+    y = empty(3, 4)
+    tensors = (Tensor(2, jagged_dim=1, other=-1), Tensor(2), Tensor(2, jagged_dim=1))
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    kernel(x, y, z)
+
+    assert y.tolist() == [[-1, -1, 2, 1], [-1, -1, -1, -1], [4, 3, 2, 1]]
+    assert z.values().tolist() == [3, 2, 23, 22, 21, 20]
