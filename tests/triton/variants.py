@@ -14,7 +14,7 @@ from ninetoothed.backends.base import Backend, Call, Plan, run_nothing
 from ninetoothed.backends.triton.ahead.variants import edition_of
 from ninetoothed.backends.triton.compiler.compile import load
 from ninetoothed.cache import write_source
-from ninetoothed.kernels.ahead import Edition, Fixed, LaunchArgument, Variant
+from ninetoothed.kernels.ahead import Edition, Fixed, LaunchArgument, Variant, offsets_of
 from ninetoothed.kernels.meetings.agreement import check_meetings, guarded
 from tests.aot.making import tensor_map
 from tests.aot.reference import View, chosen, environment
@@ -64,6 +64,10 @@ class Ahead(Backend):
             name: View(argument.shape, argument.strides, given["pointer", name])
             for name, argument in call.arguments.items()
         }
+        for name, argument in call.arguments.items():
+            if ("offsets", name) in given:
+                where = given["offsets", name]
+                views[offsets_of(name)] = View((argument.shape[0] + 1,), (1,), where, "int64")
         known = environment(unit, edition, views)
         last = len(edition.variants) - 1
         strongest = chosen(edition, known, views)
@@ -102,6 +106,9 @@ def _value(argument: LaunchArgument, variant: Variant, call: Call, known: Any, g
     if argument.expression is not None:
         return number(argument.expression.evaluate(known), tl.str_to_ty(argument.type, None))
     name = argument.parameter or ""
+    for jagged, tensor in call.arguments.items():
+        if name == offsets_of(jagged):
+            return tensor_at(given["offsets", jagged], tensor.shape[0] + 1, torch.int64)
     if name in call.scalars:
         return number(given["scalar", name], tl.str_to_ty(argument.type, None))
     tensor = call.arguments[name]
