@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, shown
+from ninetoothed.symbols.operators import next_power_of_2
 
 #: Between which values the tuner chooses where nothing is said.
 META_BOUNDS = (32, 1024)
@@ -86,13 +87,16 @@ def declared(
         raise ArrangementError(
             f"`{name}` is either given at the call (constexpr) or tuned (meta), not both"
         )
-    if meta:
-        if lower_bound is None:
-            least = META_BOUNDS[0]
-            lower_bound = least if upper_bound is None else min(least, upper_bound)
-        if upper_bound is None:
-            upper_bound = max(META_BOUNDS[1], lower_bound)
     power_of_two = bool(meta if power_of_two is None else power_of_two)
+    if meta:
+        # A bound that is left out leaves room for a power of two on its side of the other.
+        if lower_bound is None:
+            least, most = META_BOUNDS[0], META_BOUNDS[1] if upper_bound is None else upper_bound
+            fits = 1 << (most.bit_length() - 1) if power_of_two and most > 0 else most
+            lower_bound = min(least, fits)
+        if upper_bound is None:
+            fits = next_power_of_2(lower_bound) if power_of_two else lower_bound
+            upper_bound = max(META_BOUNDS[1], fits)
     if lower_bound is not None and upper_bound is not None and lower_bound > upper_bound:
         raise ArrangementError(
             f"`{name}` has no value: its bounds are {lower_bound} to {upper_bound}"
@@ -101,6 +105,11 @@ def declared(
         raise ArrangementError(
             f"`{name}` has no value: the tuner chooses among numbers of at least 1, and its bounds are "
             f"{lower_bound} to {upper_bound}"
+        )
+    if meta and power_of_two and next_power_of_2(lower_bound or 1) > (upper_bound or 1):
+        raise ArrangementError(
+            f"`{name}` has no value: the tuner chooses among powers of two, and none lies between its "
+            f"bounds, {lower_bound} and {upper_bound}. Move a bound, or pass power_of_two=False"
         )
     return Leaf(
         name,

@@ -84,6 +84,10 @@ ROWS = {
     "an expression with bounds": (lambda: Symbol("a + 1", lower_bound=2), "only a plain name"),
     "meta and constexpr": (lambda: Symbol("a", meta=True, constexpr=True), "not both"),
     "bounds below every size": (lambda: block_size(-1, 0), "numbers of at least 1.*-1 to 0"),
+    "bounds between powers of two": (
+        lambda: block_size(33, 63),
+        "powers of two.*33 and 63.*power_of",
+    ),
     "a bound beyond all": (lambda: block_size(HUGE, HUGE), "a bound.*an int of 16610 bits"),
     "bounds crossed": (lambda: block_size(64, 32), "has no value.*64 to 32"),
     "a text as bound": (lambda: block_size("64"), "a bound.*is an int.*'64'"),

@@ -12,6 +12,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, block_size
 from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.tuning.space import candidates
 from tests.contract.kernels import arange, empty
 
 
@@ -133,6 +134,26 @@ def test_a_meta_symbols_bounds_default():
     symbol = Symbol("s", meta=True)
 
     assert (symbol.lower_bound, symbol.upper_bound, symbol.power_of_two) == (32, 1024, True)
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ({"lower_bound": 1500}, (1500, 2048)),
+        ({"upper_bound": 20}, (16, 20)),
+        ({"upper_bound": 1}, (1, 1)),
+        ({"upper_bound": 20, "power_of_two": False}, (20, 20)),
+        ({"lower_bound": 33, "upper_bound": 33, "power_of_two": False}, (33, 33)),
+    ],
+    ids=str,
+)
+def test_there_is_a_value_between_a_bound_and_the_others_default(given, expected):
+    """Bounds default to 32 … 1024, powers of two."""
+    symbol = Symbol("s", meta=True, **given)
+
+    assert (symbol.lower_bound, symbol.upper_bound) == expected
+    assert all(expected[0] <= value <= expected[1] for value in candidates(symbol))
+    assert scaled(symbol)
 
 
 def test_block_size_is_a_fresh_meta_symbol():
