@@ -136,6 +136,8 @@ def _covers(operation: MetaOperation, taken: Sequence[Indices]) -> bool:
             entry[0] == "new" or (entry[0] == "slice" and entry[3] == size)
             for entry, size in zip(operation.entries, operation.input)
         )
+    if isinstance(operation, metaops.Resize):
+        return operation.shape == operation.input
     if not isinstance(operation, metaops.Tile):
         return True
     for dim, whole in enumerate(operation.whole):

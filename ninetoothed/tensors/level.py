@@ -59,7 +59,8 @@ class Level:
         constexpr: of a source, whether it is a constant given at the call.
         default: the constant's, or `UNSET`.
 
-    ``.shape`` and ``.dtype`` may be assigned: that is how an inner level is rearranged.
+    ``.shape`` and ``.dtype`` may be assigned: that is how an inner level is rearranged. A shape that is
+    assigned takes the level's first positions.
 
     Attributes:
         display_name: the application's name for it, where it has none of its own.
@@ -119,7 +120,17 @@ class Level:
                 f"a level of shape {shape_text(self._shape)} cannot be given the shape "
                 f"{shape_text(entries)}; it keeps its {len(self._shape)} dimensions"
             )
-        self._shape = tuple(map(simplify, entries))
+        if self.origin is None:
+            self._shape = tuple(map(simplify, entries))
+            return
+        operation = self._resized_to(entries)
+        before = object.__new__(type(self))
+        before.__dict__.update(self.__dict__)
+        self.origin, self._shape = Origin(operation, (before,), 0), operation.shapes[0]
+
+    def _resized_to(self, shape: tuple[Any, ...]) -> MetaOperation:
+        """The operation that takes the first positions of this level."""
+        raise NotImplementedError
 
     @property
     def ndim(self) -> int:
@@ -293,11 +304,8 @@ def rebuilt(
             operations[key] = replace(
                 change(origin.operation).substituted(function), operand=operand
             )
-        if old._shape == origin.operation.shapes[origin.result]:
-            # Not mapped from the old shape: a count is clamped at 0 once it is known.
-            shape = operations[key].shapes[origin.result]
-        else:
-            shape = tuple(simplify(function(size)) for size in old._shape)
+        # Not mapped from the old shape: a count is clamped at 0 once it is known.
+        shape = operations[key].shapes[origin.result]
         new = made_level(shape, Origin(operations[key], operands, origin.result), source)
         memo[id(old)] = new
         new._dtype = old._dtype

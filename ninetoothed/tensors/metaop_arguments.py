@@ -28,6 +28,7 @@ from ninetoothed.tensors.metaops import (
     Index,
     Pad,
     Permute,
+    Resize,
     Squeeze,
     Tile,
     Unsqueeze,
@@ -162,6 +163,16 @@ def _end(end_dim: Any, count: int) -> int:
         raise Misfit(f"end_dim={shown(end_dim)}", "an int")
     end = end_dim.__index__()
     return end + count if end < 0 else end
+
+
+def resize(shape: Shape, new_shape: Any) -> Resize:
+    """The operation of assigning ``Tensor.shape``."""
+    sizes = tuple(map(simplify, new_shape))
+    operation = Resize((shape,), sizes, location=caller_location())
+    for need in operation.needs:
+        if interval(need.expression)[1] < need.low:
+            raise Misfit(need.found.format(need.value), need.what, need.remedy)
+    return operation
 
 
 def pad(shape: Shape, padding: Any) -> Pad:

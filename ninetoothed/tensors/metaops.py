@@ -319,6 +319,36 @@ class Index(MetaOperation):
         super().verify(evaluate)
 
 
+@dataclass(frozen=True, eq=False)
+class Resize(MetaOperation):
+    """Takes the first positions of a level: what assigning ``.shape`` does."""
+
+    shape: Shape
+
+    name = ".shape"  # type: ignore[assignment]
+
+    def results(self) -> tuple[Shape, ...]:
+        return (self.shape,)
+
+    def operand_indices(self, *indices: Indices) -> tuple[Indices, ...]:
+        return (indices[0],)
+
+    def _needed(self) -> Iterator[Need]:
+        for dim, (size, new) in enumerate(zip(self.input, self.shape)):
+            if new != size:
+                most = _at_least_zero(size)
+                yield Need(
+                    new,
+                    0,
+                    None,
+                    dim,
+                    "a size that is at most the one there",
+                    f"a size of {{}} in dimension {dim}",
+                    "`expand` repeats a dimension of size 1, and `pad` adds positions.",
+                    simplify(as_symbol(most) - new),
+                )
+
+
 def unravel(position: Expression, shape: Shape) -> Indices:
     """The indices of the element at ``position`` of a row-major ``shape``."""
     result = []

@@ -52,7 +52,8 @@ class Tensor(Level):
     Raises:
         ArrangementError: the arguments do not describe a tensor.
 
-    ``.shape`` and ``.dtype`` may be assigned: that is how an inner level is rearranged.
+    ``.shape`` and ``.dtype`` may be assigned: that is how an inner level is rearranged. A shape that is
+    assigned takes the level's first positions.
     """
 
     def __init__(
@@ -103,6 +104,9 @@ class Tensor(Level):
             constexpr=bool(constexpr),
             default=value,
         )
+
+    def _resized_to(self, shape: tuple[Any, ...]) -> MetaOperation:
+        return self._checked("resize", shape)
 
     def resized(self, shape: Shape) -> Tensor:
         return Tensor(
@@ -195,7 +199,7 @@ class Tensor(Level):
         try:
             return getattr(metaop_arguments, function)(self._shape, *arguments)
         except Misfit as misfit:
-            name = "[...]" if function == "subscript" else function
+            name = {"subscript": "[...]", "resize": ".shape"}.get(function, function)
             raise misfit.error(name, self.label, self._shape) from None
 
     def _jagged_dims(self) -> set[int]:
@@ -203,7 +207,7 @@ class Tensor(Level):
         source, jagged = self.source, self.source.jagged_dim
         if jagged is None:
             return set()
-        longest = source.shape[jagged]
+        longest = as_symbol(source.shape[jagged])
         made_of = {d for d, size in enumerate(self._shape) if longest in as_symbol(size).walk()}
         return made_of | {jagged} if self is source else made_of
 

@@ -35,7 +35,7 @@ class Extent(NamedTuple):
 def extents(level: Level, dim: int) -> tuple[Extent, ...]:
     """The factors of a level's size in a dimension, as its meta-operations made them."""
     origin = level.origin
-    if origin is None or level.shape != origin.operation.shapes[origin.result]:
+    if origin is None:
         return _alone(level.shape[dim])
     operation, operand = origin.operation, origin.operands[0]
     if isinstance(operation, metaops.Tile):

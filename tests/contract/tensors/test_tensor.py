@@ -251,6 +251,61 @@ def test_shape_and_dtype_may_be_assigned():
     assert t.eval().tolist() == [[[[0, 1, 2], [3, 4, 5]]], [[[6, 7, 8], [9, 10, 11]]]]
 
 
+ASSIGNED = {
+    "the source": lambda x: x[:],
+    "reversed": lambda x: x[::-1],
+    "permuted": lambda x: x.unsqueeze(0).permute((1, 0)).squeeze(1),
+    "flattened": lambda x: x.unsqueeze(0).flatten(),
+    "padded": lambda x: x.pad(((0, 0),)),
+    "a slice": lambda x: x[0:3],
+}
+
+
+@pytest.mark.parametrize("arranged", ASSIGNED.values(), ids=ASSIGNED)
+@pytest.mark.parametrize("shape", [None, (3,)], ids=["symbolic", "known"])
+def test_a_shape_that_is_assigned_takes_the_first_positions_and_no_others(arranged, shape):
+    """Whatever the sizes, no access leaves its tensor."""
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    def kernel_of(size):
+        def arrangement(x, y):
+            x = arranged(x)
+            x.shape = (size,)
+            return x.tile((-1,)), y.tile((-1,))
+
+        return ninetoothed.make(arrangement, application, (Tensor(1, shape), Tensor(1)))
+
+    x, y = torch.arange(10.0)[4:7], empty(2)
+    kernel_of(2)(x, y)
+    assert y.tolist() == [4 + place for place in arranged(Tensor(shape=(3,))).eval()[:2]]
+
+    with pytest.raises(
+        ArrangementError, match="`.shape` on .* a size of 5 in dimension 0.*at most"
+    ) as e:
+        kernel_of(5)(x, empty(5))
+    assert e.value.location is not None
+
+
+def test_so_does_the_shape_of_a_tile():
+    def arrangement(x, y):
+        x = x.tile((4,))
+        x.dtype.shape = (3,)
+        return x, y.tile((3,))
+
+    def application(x, y):
+        y = ntl.max(x) + 0 * y  # noqa: F841
+
+    y = torch.zeros(6)
+    ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))(arange(8), y)
+    assert y.tolist() == [3, 3, 3, 7, 7, 7]
+
+    x = Tensor(1).tile((4,))
+    with pytest.raises(ArrangementError, match="a size of 5.*at most the one there. `expand`"):
+        x.dtype.shape = (5,)
+
+
 def test_an_inner_level_that_was_rearranged_is_what_the_application_sees():
     """that is how an inner level is rearranged."""
 
