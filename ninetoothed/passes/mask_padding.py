@@ -25,6 +25,7 @@ from typing import Any
 from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores
 from ninetoothed.passes.padding.branches import Branches
+from ninetoothed.passes.padding.conditions import Condition, is_partial
 from ninetoothed.passes.padding.rounds import (
     is_named,
     is_product_onto,
@@ -237,6 +238,9 @@ class _Analysis(Branches):
             met = self.meet(assigned, known, after)
             if met == known:
                 self.constants |= rehearsal.constants
+                self.partial = {
+                    name for name in after if is_partial(known[name], rehearsal.known[name])
+                }
                 return known
             known = met
         raise ApplicationError(
@@ -257,10 +261,12 @@ class _Analysis(Branches):
                 followed[name] = self.followed(name, statement)
         self.carried = {**outer, **{name: (identity, before.get(name)) for name in assigned}}
         variables = {variable for kinds in followed.values() for variable in kinds.values()}
-        changing = {*target_names(statement), *variables}
+        condition = Condition(self, statement)
+        changing = {*target_names(statement), *variables, *condition.variables.values()}
         self.rounds |= changing
         untouched, self.untouched = self.untouched, {}
         lasting = self.lasting(statement, assigned, assigned | changing)
+        partial = self.partial
         self.learn(assigned, lasting)
         if isinstance(statement, ast.For):
             assert isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name)
@@ -270,12 +276,21 @@ class _Analysis(Branches):
             if isinstance(function, nodes.LanguageRef) and function.name == "static_range":
                 self.constants.add(statement.target.id)
         else:
+            self.learn(assigned, condition.asked(lasting, partial))
             statement.test = self.number(statement.test)
-        test = statement.test if isinstance(statement, ast.While) else None
-        was_certain, self.is_certain = self.is_certain, self.is_certain and test is None
+            self.learn(assigned, lasting)
+        was_certain = self.is_certain
+        self.is_certain &= isinstance(statement, ast.For)
         if self.rewrites:
+            tail = condition.tail
+            del statement.body[len(statement.body) - len(tail) :]
             self.block(statement.body)
-            self.kept(statement.body, lasting, before, followed, test)
+            condition.note(statement.body)
+            self.kept(statement.body, lasting, before, followed)
+            if tail:
+                self.learn(assigned, condition.asked(lasting, partial))
+                self.block(tail)
+                statement.body += tail
         self.untouched = untouched | dict.fromkeys(assigned, frozenset())
         self.carried, self.is_certain = outer, was_certain
         self.learn(assigned, lasting)

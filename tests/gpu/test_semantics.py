@@ -14,6 +14,7 @@ from tests.contract.application import (  # noqa: E402
     test_places_of_extrema,
     test_scans,
 )
+from tests.contract.loops import test_conditions_of_loops  # noqa: E402
 from tests.contract.tensors import (  # noqa: E402
     test_beside,
     test_meeting_in_positions,
@@ -87,6 +88,11 @@ _CHOSEN = {
         "test_nothing_is_stored_to_it",
         "test_nothing_is_stored_of_its_row",
         "test_a_tile_of_positions_that_has_fewer_stores_fewer",
+    ),
+    test_conditions_of_loops: (
+        "test_a_loop_ends_where_all_that_exists_has_ended",
+        "test_what_rounds_before_had_is_asked",
+        "test_rows_and_columns_that_are_not_there_end_no_later",
     ),
     test_by_zero: (
         "test_an_integer_by_zero_is_zero_and_nothing_else_changes",

@@ -13,7 +13,7 @@ from ninetoothed.passes.padding.stores import covers
 from ninetoothed.passes.padding.validity import Known, with_rank
 from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
-from ninetoothed.program.effects import called_name, names_assigned, targets_of
+from ninetoothed.program.effects import called_name, targets_of
 from ninetoothed.program.nodes import ElementRef, Kept, Store, SymbolValue, TileRef, Within, at
 from ninetoothed.program.tile_masks import NOWHERE, TileMask, asked_by_store, by_kind, of_kind
 from ninetoothed.symbols.expr import as_symbol
@@ -212,7 +212,6 @@ class Carried(Values):
         lasting: Mapping[str, Known],
         before: Mapping[str, str],
         followed: Mapping[str, Mapping[bool, str]],
-        test: ast.expr | None,
     ) -> None:
         """Statements of a loop's body that have variables keep what they held before a round.
 
@@ -220,11 +219,6 @@ class Carried(Values):
             followed: the variables that say where others hold an element, which they do after a round
                 where they did before or where its value does.
         """
-        # What a loop's condition is then made of stands at its end.
-        ends = test.id if isinstance(test, ast.Name) else None
-        tail: list[ast.stmt] = []
-        while body and ends is not None and ends in names_assigned(body[-1:]):
-            tail.insert(0, body.pop())
         for name in before:
             if name in lasting and name in self.known and body:
                 self.keep(name, lasting[name], self.known[name], body)
@@ -236,7 +230,6 @@ class Carried(Values):
                 variable, made = variables[is_loaded], self.real(name, known, body[-1])
                 either = ast.BinOp(left=read(variable, body[-1]), op=ast.BitOr(), right=made)
                 body.append(assign(variable, at(either, body[-1]), body[-1]))
-        body += tail
         copies = [assign(held, read(name, body[0]), body[0]) for name, held in before.items()]
         body[:0] = copies
 

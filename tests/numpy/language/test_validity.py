@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
-from ninetoothed.backends.numpy.values.tile import Tile, lasting
+from ninetoothed.backends.numpy.values.rounds import lasting
+from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from tests.numpy.language.cases import random_array

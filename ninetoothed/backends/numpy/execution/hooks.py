@@ -24,8 +24,9 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_divide,
     truncating_remainder,
 )
+from ninetoothed.backends.numpy.values.rounds import asked, lasting, reached
 from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
-from ninetoothed.backends.numpy.values.tile import Tile, as_tile, lasting
+from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import TOO_LARGE, float_type, refuse
@@ -258,6 +259,16 @@ def _builtin(name: str) -> Callable[..., Any]:
     return call
 
 
+def _note_reached(lanes: dict[str, Any], value: Any, before: Any, name: str) -> None:
+    """After a round of a loop: in which lanes a variable that its condition asks for got an element."""
+    lanes[name] = reached(value, before, lanes.get(name))
+
+
+def _asked(lanes: dict[str, Any], value: Any, before: Any, name: str) -> Any:
+    """A variable in a loop's condition."""
+    return asked(lasting(value, before, name), lanes.get(name))
+
+
 class _Augmented:
     """What ``x[k] += value`` is done to: ``x[k]`` is loaded before ``value`` is computed."""
 
@@ -325,6 +336,8 @@ _HOOKS: dict[str, Any] = {
     "__invoke__": invoke,
     "__function__": called_back,
     "__lasting__": lasting,
+    "__reached__": _note_reached,
+    "__asked__": _asked,
     "__locals__": locals,
     "__value__": dict.get,
     "__stops__": _stops,

@@ -141,11 +141,22 @@ class Rewriter(CallRewriter):
 
     def visit_While(self, node: ast.While) -> Any:
         names = self.assigned_in([node])
-        before = self._before(names)
-        node.test = _lasting_in(self.visit(node.test), before)
-        node.body = [*self._keep(before, node), *self._statements(node.body)]
+        before, lanes = self._before(names), self.temporary("lanes")
+        tested = before.keys() & {
+            each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)
+        }
+        node.test = _asked_in(self.visit(node.test), before, lanes)
+        noted = [self._reached(name, before[name], lanes, node) for name in sorted(tested)]
+        node.body = [*self._keep(before, node), *self._statements(node.body), *noted]
         node.orelse = self._statements(node.orelse)
-        return self._held_around(node, before)
+        empty = placed_at(ast.Assign([name_of(lanes, ast.Store())], ast.Dict([], [])), node)
+        return [empty, *self._held_around(node, before)]
+
+    def _reached(self, name: str, held: str, lanes: str, place: ast.AST) -> ast.stmt:
+        """Notes in which lanes a round had an element for a name."""
+        call = hook_call("__reached__", *map(name_of, (lanes, name, held)), ast.Constant(name))
+        handlers = [ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])]
+        return placed_at(ast.Try([ast.Expr(call)], handlers, [], []), place)
 
     def _held_around(self, loop: ast.stmt, before: Mapping[str, str]) -> list[ast.stmt]:
         """A loop, and around it what its names hold where a round had no element for them."""
@@ -249,13 +260,19 @@ def _lasting(name: str, held: str) -> ast.expr:
     return hook_call("__lasting__", name_of(name), name_of(held), ast.Constant(name))
 
 
-def _lasting_in(test: ast.expr, before: Mapping[str, str]) -> ast.expr:
-    """A loop's condition, with the names that the loop assigns as `_keep` leaves them."""
+def _asked_in(test: ast.expr, before: Mapping[str, str], lanes: str) -> ast.expr:
+    """A loop's condition, with the names that the loop assigns as `_keep` leaves them.
 
-    class Lasting(ast.NodeTransformer):
+    It asks them in lanes for which rounds had elements.
+    """
+
+    class Asked(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             if isinstance(node.ctx, ast.Load) and node.id in before:
-                return ast.copy_location(_lasting(node.id, before[node.id]), node)
+                names = map(name_of, (lanes, node.id, before[node.id]))
+                return ast.copy_location(
+                    hook_call("__asked__", *names, ast.Constant(node.id)), node
+                )
             return node
 
-    return Lasting().visit(test)
+    return Asked().visit(test)

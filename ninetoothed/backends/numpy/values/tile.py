@@ -11,8 +11,7 @@ What the executor needs to know:
   shaped (BLOCK_M, 1). Element-wise operations join the masks of their operands; a reduction
   puts its identity where a mask does not hold and drops the masks that depend on the reduced
   dimension. Lanes which are not real must hold 0 when the tile is made.
-- `lasting` is what a variable holds after a round of a loop that assigns it: a lane for which the
-  round had no element keeps what it had.
+- What a variable holds after a round of a loop: `ninetoothed.backends.numpy.values.rounds`.
 - A run-time scalar is a 0-d tile, ``Tile.of(value, dtype)``. Python numbers stay Python numbers:
   they are compile-time constants and yield to a tile's type, which a 0-d tile does not.
 - ``tile.cast(dtype)`` is what a store needs; `as_tile` accepts numbers too.
@@ -25,7 +24,6 @@ What the executor needs to know:
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -280,72 +278,6 @@ def as_tiles(*values: Any) -> list[Tile]:
 def _beside(value: bool | int | float, own: DType | None) -> Tile:
     is_float = isinstance(value, float)
     return Tile.of(value, own if own is not None and is_float else scalar_dtype(value))
-
-
-def lasting(value: Any, before: Any, name: str) -> Any:
-    """What a variable holds after a round of a loop: a lane without an element keeps what it had.
-
-    A number becomes a 0-d tile, as a compiler has it.
-
-    Args:
-        before: what it held before the round; a tuple item by item.
-
-    Raises:
-        CompilationError: the round changed its shape or type, which a compiled loop cannot do.
-    """
-    if type(value) in (tuple, list):
-        known = before if type(before) is type(value) and len(before) == len(value) else ()
-        paired = itertools.zip_longest(value, known)
-        return type(value)(lasting(item, earlier, name) for item, earlier in paired)
-    if type(value) is dict:
-        known = before if type(before) is dict and before.keys() == value.keys() else {}
-        return {key: lasting(item, known.get(key), name) for key, item in value.items()}
-    if isinstance(value, (bool, int, float)):
-        value = Tile.of(value)
-    if not isinstance(value, Tile) or before is None:
-        return value
-    if isinstance(before, (bool, int, float)):
-        before = Tile.of(before)
-    if not isinstance(before, Tile) or value is before:
-        return value
-    if value.shape != before.shape or value.dtype is not before.dtype:
-        was, became = (f"{tile.dtype}{list(tile.shape)}" for tile in (before, value))
-        raise refuse(
-            f"The loop changes what {name!r} is: {was} before a round, {became} after it. Give it the "
-            f"shape and the element type that the loop leaves it before the loop, as `{name} = "
-            "ntl.zeros(shape, dtype=ntl.float32)` does."
-        )
-    return _kept(value, before)
-
-
-def _kept(value: Tile, before: Tile) -> Tile:
-    """``value`` where it exists, elsewhere what was before it."""
-    new = [mask for mask in value.validity if not _is_among(mask, before.validity)]
-    if not new:
-        return value
-    exists = np.logical_and.reduce(np.broadcast_arrays(*value.validity))
-    data = np.where(exists, value.data, before.data)
-    if all(_is_among(mask, value.validity) for mask in before.validity):
-        return Tile(data, value.dtype, before.validity)
-    # A lane that keeps what it had is stored where it was: what was loaded stays so.
-    either = []
-    for kind in (LoadedMask, np.ndarray):
-        own = [mask for mask in before.validity if _is_loaded(mask) is (kind is LoadedMask)]
-        if own:
-            existed = np.logical_and.reduce(np.broadcast_arrays(*own))
-            either.append(np.asarray(exists | existed).view(kind))
-    return Tile(data, value.dtype, tuple(either))
-
-
-def _is_among(mask: Any, validity: Validity) -> bool:
-    return any(
-        mask is other or (_is_loaded(mask) is _is_loaded(other) and np.array_equal(mask, other))
-        for other in validity
-    )
-
-
-def _is_loaded(mask: Any) -> bool:
-    return isinstance(mask, LoadedMask)
 
 
 def joined_validity(*tiles: Tile) -> Validity:

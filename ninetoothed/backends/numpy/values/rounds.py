@@ -1,0 +1,105 @@
+"""What the variables of a loop hold after a round, and which of their elements its condition asks."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from ninetoothed.backends.numpy.values.tile import LoadedMask, Tile, Validity
+from ninetoothed.language.promotion import refuse
+
+
+def lasting(value: Any, before: Any, name: str) -> Any:
+    """What a variable holds after a round of a loop: a lane without an element keeps what it had.
+
+    A number becomes a 0-d tile, as a compiler has it.
+
+    Args:
+        before: what it held before the round; a tuple item by item.
+
+    Raises:
+        CompilationError: the round changed its shape or type, which a compiled loop cannot do.
+    """
+    if type(value) in (tuple, list):
+        known = before if type(before) is type(value) and len(before) == len(value) else ()
+        paired = itertools.zip_longest(value, known)
+        return type(value)(lasting(item, earlier, name) for item, earlier in paired)
+    if type(value) is dict:
+        known = before if type(before) is dict and before.keys() == value.keys() else {}
+        return {key: lasting(item, known.get(key), name) for key, item in value.items()}
+    if isinstance(value, (bool, int, float)):
+        value = Tile.of(value)
+    if not isinstance(value, Tile) or before is None:
+        return value
+    if isinstance(before, (bool, int, float)):
+        before = Tile.of(before)
+    if not isinstance(before, Tile) or value is before:
+        return value
+    if value.shape != before.shape or value.dtype is not before.dtype:
+        was, became = (f"{tile.dtype}{list(tile.shape)}" for tile in (before, value))
+        raise refuse(
+            f"The loop changes what {name!r} is: {was} before a round, {became} after it. Give it the "
+            f"shape and the element type that the loop leaves it before the loop, as `{name} = "
+            "ntl.zeros(shape, dtype=ntl.float32)` does."
+        )
+    return _kept(value, before)
+
+
+def _kept(value: Tile, before: Tile) -> Tile:
+    """``value`` where it exists, elsewhere what was before it."""
+    new = [mask for mask in value.validity if not _is_among(mask, before.validity)]
+    if not new:
+        return value
+    exists = np.logical_and.reduce(np.broadcast_arrays(*value.validity))
+    data = np.where(exists, value.data, before.data)
+    if all(_is_among(mask, value.validity) for mask in before.validity):
+        return Tile(data, value.dtype, before.validity)
+    # A lane that keeps what it had is stored where it was: what was loaded stays so.
+    either = []
+    for kind in (LoadedMask, np.ndarray):
+        own = [mask for mask in before.validity if _is_loaded(mask) is (kind is LoadedMask)]
+        if own:
+            existed = np.logical_and.reduce(np.broadcast_arrays(*own))
+            either.append(np.asarray(exists | existed).view(kind))
+    return Tile(data, value.dtype, tuple(either))
+
+
+def _is_among(mask: Any, validity: Validity) -> bool:
+    return any(
+        mask is other or (_is_loaded(mask) is _is_loaded(other) and np.array_equal(mask, other))
+        for other in validity
+    )
+
+
+def _is_loaded(mask: Any) -> bool:
+    return isinstance(mask, LoadedMask)
+
+
+def reached(value: Any, before: Any, earlier: Any) -> Any:
+    """In which lanes a variable got an element in the round at hand or in one before; item by item of a tuple.
+
+    Args:
+        value: what the round left, not yet `lasting`.
+        before: what the variable held before the round.
+        earlier: what this gave after the round before; None after the first one.
+    """
+    if type(value) in (tuple, list):
+        known = before if type(before) is type(value) and len(before) == len(value) else ()
+        past = earlier if type(earlier) is list and len(earlier) == len(value) else ()
+        return [reached(*each) for each in itertools.zip_longest(value, known, past)][: len(value)]
+    if not isinstance(value, Tile):
+        return None
+    masks = () if value is before else value.validity
+    exists = np.logical_and.reduce(np.broadcast_arrays(np.ones(value.shape, bool), *masks))
+    return exists if earlier is None else exists | earlier
+
+
+def asked(value: Any, lanes: Any) -> Any:
+    """A variable as a loop's condition asks for it: without lanes that no round had an element for."""
+    if type(value) in (tuple, list) and type(lanes) is list:
+        return type(value)(map(asked, value, lanes))
+    if not isinstance(value, Tile) or not isinstance(lanes, np.ndarray) or lanes.all():
+        return value
+    return Tile(value.data, value.dtype, (*value.validity, lanes))
