@@ -116,6 +116,13 @@ def promoted_integer(left: DType, right: DType) -> DType:
     return unsigned if unsigned.bits >= signed.bits else signed
 
 
+def loses_signs(left: DType, right: DType) -> bool:
+    """Whether two integer types meet in one that holds no negative number of theirs."""
+    if {left.kind, right.kind} != {"int", "uint"}:
+        return False
+    return not is_signed(promoted_integer(left, right))
+
+
 @functools.cache
 def _dtype_with_scalar(tile: DType, scalar: DType, division: bool) -> DType:
     if _RANKS[scalar.kind] > _RANKS[tile.kind]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.errors import CompilationError
-from ninetoothed.language.promotion import dtype_with_scalar, scalar_dtype
+from ninetoothed.language import dtypes
+from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import dtype_with_scalar, loses_signs, scalar_dtype
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.types import ValueType
 from ninetoothed.symbols.expr import Symbol
@@ -46,6 +48,43 @@ def refusal(left: ValueType, op: ast.operator, right: ValueType) -> str:
             f"{sign} is by 0 or more, but got {right.number}." if is_back else misfit(right, left)
         )
     return misfit(left, right) or misfit(right, left) if sign else ""
+
+
+def sign_lost(left: ValueType, right: ValueType) -> str:
+    """In which types two values lose the sign of one; empty where none is known to."""
+    one, other = _own(left), _own(right)
+    if one is None or other is None or not loses_signs(one, other):
+        return ""
+    signed = left if one.kind == "int" else right
+    return "" if signed.is_natural else f"{one} and {other}"
+
+
+def may_lose_sign(left: ValueType, right: ValueType, has_unsigned: bool) -> bool:
+    """Whether two values may lose the sign of one.
+
+    Args:
+        has_unsigned: whether a value of a type that is not known may be unsigned.
+    """
+    return _may_lose(left, right, has_unsigned) or _may_lose(right, left, has_unsigned)
+
+
+def _may_lose(signed: ValueType, unsigned: ValueType, has_unsigned: bool) -> bool:
+    one, other = _own(signed), _own(unsigned)
+    if signed.is_natural or "float" in (signed.kind, unsigned.kind):
+        return False
+    if one is not None and one.kind != "int":
+        return False
+    if other is None:
+        return has_unsigned and unsigned.kind != "bool"
+    return other.kind == "uint" and (one is None or loses_signs(one, other))
+
+
+def _own(value: ValueType) -> DType | None:
+    """The type of a value by itself."""
+    if isinstance(value.number, Symbol):
+        return dtypes.int32
+    is_number = isinstance(value.number, int) and value.dtype is None
+    return scalar_dtype(value.number) if is_number else value.dtype
 
 
 def misfit(one: ValueType, number: ValueType) -> str:

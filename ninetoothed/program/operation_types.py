@@ -14,7 +14,7 @@ from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
-from ninetoothed.program.operands import misfit
+from ninetoothed.program.operands import misfit, sign_lost
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
@@ -35,6 +35,9 @@ from ninetoothed.symbols.operators import next_power_of_2
 LEAST_DEPTH = 16
 
 _COMPARING = ("maximum", "minimum", "clamp")
+
+#: Those that give an operand, as it is.
+_CHOOSING = ("where", "maximum", "minimum")
 
 #: Those beside whose tiles a number takes the type of the tile.
 _YIELDING = ("where", "add", "sub", "mul")
@@ -67,6 +70,8 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         two = operands[-2:]
         if reason := misfit(*two) or misfit(*reversed(two)):
             call.refuse(reason)
+    if (operation.home == "core" and name in _CHOOSING) and (lost := sign_lost(*operands[-2:])):
+        call.refuse(f"`ntl.{name}` needs operands of one signedness, but got {lost}; cast one.")
     if name == "where" and len(operands) == 3:
         return together(operands[1:], shape)
     if name in ("add", "mul", "cdiv") and operation.home != "libdevice":

@@ -254,7 +254,8 @@ class Interpreter(Backend):
         facts = CallFacts(
             empty=facts.empty,
             booleans=booleans,
-            beside_float64=facts.with_floats(types).beside_float64,
+            beside_float64=facts.with_types(types).beside_float64,
+            has_unsigned=facts.with_types(types).has_unsigned,
             outsized=facts.outsized,
             beyond=facts.beyond,
         )

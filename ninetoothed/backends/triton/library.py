@@ -20,6 +20,7 @@ from ninetoothed.backends.triton.division import (  # noqa: F401
 from ninetoothed.backends.triton.python_numbers import (  # noqa: F401
     MINUS_ZERO,
     as_float,
+    compared,
     negative,
     shifted_left,
     shifted_right,

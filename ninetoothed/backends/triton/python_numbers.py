@@ -33,14 +33,26 @@ def as_float(value):
 
 
 @triton.constexpr_function
-def _bits(value: object) -> int:
-    """The bits that a value is shifted in; of a number by itself 64."""
-    return value.dtype.primitive_bitwidth if isinstance(value, tl.tensor) else 64
+def _integer_type(value: object) -> tl.dtype | None:
+    """The type of an integer; of a number the one that it has by itself. None of anything else."""
+    if isinstance(value, tl.tensor):
+        return value.dtype.scalar if value.dtype.is_int() and not value.dtype.is_bool() else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    if -(2**31) <= value < 2**31:
+        return tl.int32
+    return tl.uint32 if 0 < value < 2**32 else tl.int64 if value < 2**63 else tl.uint64
 
 
 @triton.constexpr_function
 def _is_signed(value: object) -> bool:
-    return not isinstance(value, tl.tensor) or value.dtype.is_int_signed()
+    return _integer_type(value).is_int_signed()
+
+
+@triton.constexpr_function
+def _bits(value: object) -> int:
+    """The bits that a value is shifted in; of a number by itself 64."""
+    return value.dtype.primitive_bitwidth if isinstance(value, tl.tensor) else 64
 
 
 @triton.constexpr_function
@@ -77,3 +89,52 @@ def shifted_right(value, count):
         return value >> (_bits(value) - 1)
     else:
         return value & 0
+
+
+@triton.constexpr_function
+def _loses_signs(left: object, right: object) -> bool:
+    """Whether two integers meet in an unsigned type, one of which is signed."""
+    one, other = _integer_type(left), _integer_type(right)
+    if one is None or other is None or one.is_int_signed() == other.is_int_signed():
+        return False
+    signed, unsigned = (one, other) if one.is_int_signed() else (other, one)
+    return unsigned.primitive_bitwidth >= signed.primitive_bitwidth
+
+
+@triton.jit
+def _compared(left, sign: tl.constexpr, right):
+    if sign == "<":
+        result = left < right
+    elif sign == "<=":
+        result = left <= right
+    elif sign == ">":
+        result = left > right
+    elif sign == ">=":
+        result = left >= right
+    elif sign == "==":
+        result = left == right
+    else:
+        result = left != right
+    return result
+
+
+@triton.jit
+def _held(value):
+    """A number as a tensor of the type that it has by itself."""
+    if _is_tensor(value):
+        return value
+    else:
+        return tl.full((), value, _integer_type(value))
+
+
+@triton.jit
+def compared(left, sign: tl.constexpr, right):
+    """A comparison of numbers, of which one may be signed, and one not."""
+    if not _loses_signs(left, right):
+        return _compared(left, sign, right)
+    result = _compared(_held(left), sign, _held(right))
+    # Of one below 0 it is what it is of 0 and a greater number.
+    if _is_signed(left):
+        return tl.where(left < 0, _compared(-1, sign, 0), result)
+    else:
+        return tl.where(right < 0, _compared(0, sign, -1), result)

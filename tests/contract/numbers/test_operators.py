@@ -143,3 +143,68 @@ def test_a_number_that_fits_takes_the_type_of_the_tile():
     v = torch.tensor([1, -2, 3, 4])
     assert result(too_large, v, out=v.clone()).tolist() == (v + 2**40).tolist()
     assert result(chosen, v, out=v.clone()).tolist() == [1, 2**40, 3, 4]
+
+
+def compared(v, w, y):
+    y = (v < w) + 2 * (v <= w) + 4 * (v == w) + 8 * (v != w) + 16 * (v > w) + 32 * (v >= w)  # noqa: F841
+
+
+@pytest.mark.parametrize("signed", INTEGERS[:4], ids=str)
+@pytest.mark.parametrize("unsigned", INTEGERS[4:], ids=str)
+def test_signed_and_unsigned_integers_are_compared_by_what_they_are(signed, unsigned):
+    v = torch.tensor([-1, 5, -100, 127]).to(signed)
+    w = torch.tensor([3, 5, 156, 255]).to(unsigned)
+    for one, other in ((v, w), (w, v)):
+        a, b = (each.numpy().astype(object) for each in (one, other))
+        expected = (
+            (a < b) * 1 + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b) + 16 * (a > b) + 32 * (a >= b)
+        )
+        found = result(compared, one, other, out=torch.zeros(4, dtype=torch.int32))
+        assert found.tolist() == expected.tolist()
+
+
+def with_numbers(u, y):
+    y = (u > -1) + 2 * (-1 < u) + 4 * (u < ntl.arange(0, 8) - 9) + 8 * (u < u.shape[0] - 20)  # noqa: F841
+
+
+def with_large_numbers(i, y):
+    y = (
+        (i < 2**31)
+        + 2 * (2**31 > i)
+        + 4 * (i < 2**63)
+        + 8 * (i == 2**32 - 1)
+        + 16 * (-9 < i < 2**31)
+    )  # noqa: F841
+
+
+def test_numbers_are_compared_by_what_they_are():
+    for dtype in INTEGERS[4:]:
+        u = torch.tensor([0, 1, 100, 200]).to(dtype)
+        found = result(with_numbers, u, out=torch.zeros(4, dtype=torch.int32))
+        assert found.tolist() == [3] * 4
+    i = torch.tensor([-3, 0, -1, 2**31 - 1], dtype=torch.int32)
+    found = result(with_large_numbers, i, out=torch.zeros(4, dtype=torch.int32))
+    assert found.tolist() == [1 + 2 + 4 + 16] * 4
+
+
+def lesser(v, w, y):
+    y = ntl.minimum(v, w)  # noqa: F841
+
+
+def either(v, w, y):
+    y = ntl.where(v > w, v, w)  # noqa: F841
+
+
+def of_places(v, w, y):
+    y = ntl.maximum(ntl.arange(0, 8), w) + 0 * v  # noqa: F841
+
+
+def test_signed_and_unsigned_integers_are_not_chosen_of():
+    v, w = torch.tensor([-1, 1]), torch.tensor([3, 4]).to(torch.uint64)
+    for application in (lesser, either):
+        with pytest.raises(
+            ApplicationError, match="needs operands of one signedness, but got int64 and uint64"
+        ):
+            result(application, v, w, out=v.clone())
+        assert result(application, v, w.int(), out=v.clone()).tolist() in ([-1, 1], [3, 4])
+    assert result(of_places, w, w, out=w.clone()).tolist() == [3, 4]

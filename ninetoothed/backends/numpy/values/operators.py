@@ -24,6 +24,7 @@ from ninetoothed.language.promotion import (
     common_dtype,
     dtype_with_scalar,
     is_signed,
+    loses_signs,
     refuse,
     scalar_dtype,
 )
@@ -229,8 +230,23 @@ def shift_right(left: Any, right: Any) -> Tile:
     return Tile(elementwise(np.right_shift, ">>", x, y).astype(dtype.numpy), dtype, validity)
 
 
+def _own_dtype(value: Any) -> DType:
+    return value.dtype if isinstance(value, Tile) else scalar_dtype(number(value))
+
+
+def _exactly(value: Any) -> Tile:
+    """A value of integers that has all bits it takes."""
+    tile = value if isinstance(value, Tile) else Tile.of(number(value))
+    return Tile(np.asarray(tile.data).astype(object), dtypes.int64, tile.validity)
+
+
 def _comparison(symbol: str, ufunc: Any) -> Callable[[Any, Any], Tile]:
     def operate(left: Any, right: Any) -> Tile:
+        left, right = typed(left), typed(right)
+        if loses_signs(_own_dtype(left), _own_dtype(right)):
+            left, right = _exactly(left), _exactly(right)
+            data = elementwise(ufunc, symbol, left.data, right.data)
+            return Tile(np.asarray(data, bool)[()], dtypes.bool, joined_validity(left, right))
         x, y, _, validity = operands(left, right, scalar=unyielding)
         return Tile(elementwise(ufunc, symbol, x, y), dtypes.bool, validity)
 

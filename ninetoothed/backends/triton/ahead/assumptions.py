@@ -83,7 +83,7 @@ class Assumptions:
         always, possible = self._conditions()
         plain = CallFacts(
             holding=always, wide=True, is_long=True, beyond=frozenset(self._taken)
-        ).with_floats(self._dtypes)
+        ).with_types(self._dtypes)
         valued = replace(plain, narrow_values=True, is_long=False)
         values = (
             [Assumption("valued", valued, added=self._values())] if has_values(self._kernel) else []

@@ -114,7 +114,7 @@ class Lowered:
         grid = kernel.verified_grid(environment)
         facts = facts_for(kernel, environment, grid, call.is_general)
         tensors = {name: argument.dtype for name, argument in call.arguments.items()}
-        facts = facts.with_floats(tensors, call.scalars)
+        facts = facts.with_types(tensors, call.scalars)
         return cls(kernel, replace(facts, booleans=call.of_dtype(dtypes.bool)))
 
     @threads.cached_property

@@ -372,7 +372,8 @@ class Lowering(OperatorLowering):
             return language("full", shape, ast.Constant(True), element(dtypes.bool))
         if comparison is not None and comparison.slack in self._emission.holding_at_first:
             mark(node)
-        self.generic_visit(node)
+        if (signed := super().visit_Compare(node)) is not node:
+            return signed
         if len(node.ops) == 1 and any(map(_is_plain, (node.left, node.comparators[0]))):
             # Identity of numbers and texts is an accident of one process.
             equals = {ast.Is: ast.Eq, ast.IsNot: ast.NotEq}

@@ -9,6 +9,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_nonzero
 from ninetoothed.program.effects import called_name
+from ninetoothed.program.operands import may_lose_sign
 from ninetoothed.program.types import type_of
 
 #: The library's functions for operators of Python.
@@ -21,12 +22,32 @@ _FUNCTIONS: dict[type[ast.operator], str] = {
 }
 
 
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+
 class OperatorLowering(ValidityLowering):
     """The part of lowering that knows operators."""
 
     def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
         function = _FUNCTIONS[type(node.op)]
         return self._emission.call(function, self.visit(node.left), self.visit(node.right))
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """A comparison of integers, which Triton makes unsigned where one is."""
+        left, right = type_of(node.left), type_of(node.comparators[0])
+        sign = _COMPARISONS.get(type(node.ops[0]))
+        self.generic_visit(node)
+        is_one = sign is not None and len(node.ops) == 1
+        if not is_one or not may_lose_sign(left, right, self._emission.facts.has_unsigned):
+            return node
+        return self._emission.call("compared", node.left, ast.Constant(sign), *node.comparators)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """``-x`` of a float, which is ``0 - x`` in Triton: the negative of 0.0 is -0.0."""

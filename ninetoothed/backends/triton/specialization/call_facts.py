@@ -65,6 +65,7 @@ class CallFacts:
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
         beside_float64: the tensors and scalars with their element types, where one of these is float64.
+        has_unsigned: whether some tensor or scalar is of unsigned integers.
         wide: whether some offset or index needs 64 bits.
         narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
             computed in 64.
@@ -86,6 +87,7 @@ class CallFacts:
     float8: frozenset[str] = frozenset()
     booleans: frozenset[str] = frozenset()
     beside_float64: frozenset[tuple[str, DType]] = frozenset()
+    has_unsigned: bool = False
     wide: bool = False
     narrow_values: bool = False
     is_long: bool = False
@@ -96,10 +98,10 @@ class CallFacts:
     widths: frozenset[Symbol] = frozenset()
     quartered: frozenset[Symbol] = frozenset()
 
-    def with_floats(
+    def with_types(
         self, tensors: Mapping[str, DType], scalars: Mapping[str, DType] = MappingProxyType({})
     ) -> CallFacts:
-        """What the element types of floats say besides."""
+        """What the element types say besides."""
         float8 = {name for name, own in tensors.items() if own.is_floating() and own.bits == 8}
         given = {**scalars, **tensors}
         is_beside = dtypes.float64 in given.values()
@@ -107,6 +109,7 @@ class CallFacts:
             self,
             float8=frozenset(float8),
             beside_float64=frozenset(given.items() if is_beside else ()),
+            has_unsigned=any(own.kind == "uint" for own in given.values()),
         )
 
 
