@@ -381,7 +381,7 @@ class AssignmentFrame(CallFrame):
         return found
 
     def _is_taken(self, condition: ast.expr) -> bool:
-        truth = self.truth(self._loaded(condition))
+        truth = self.truth(self.condition(condition))
         if truth is None:
             raise self.error(
                 condition,

@@ -349,7 +349,7 @@ def is_name(node: ast.AST, name: str) -> bool:
 def is_carried(value: Value | None) -> bool:
     """Whether a variable of the running kernel can hold the value."""
     if isinstance(value, Known):
-        return value.object is None or _is_number(value)
+        return _is_number(value)
     return isinstance(value, Runtime | Symbolic)
 
 

@@ -9,6 +9,7 @@ from ninetoothed.parsing.expressions import ExpressionFrame
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.values import (
     Cell,
+    Evaluated,
     Group,
     Known,
     Level,
@@ -18,6 +19,7 @@ from ninetoothed.parsing.values import (
     Runtime,
     Symbolic,
     Value,
+    copy_of,
     same,
     to_python,
 )
@@ -36,6 +38,8 @@ class ComparisonFrame(ExpressionFrame):
         asks = all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         operands = [node.left, *node.comparators]
         evaluate = self.evaluate if asks else self._loaded
+        if any(isinstance(part, ast.NamedExpr) for each in operands[2:] for part in ast.walk(each)):
+            return self._compared_in_steps(node)
 
         def compared(operand: ast.expr) -> Value:
             if operand in operands[:2]:
@@ -63,6 +67,19 @@ class ComparisonFrame(ExpressionFrame):
                 values[index + 1] = Runtime(clone(right.node))
             results.append(self._compare(left, op, right, node))
         return self._conjunction(results, node)
+
+    def _compared_in_steps(self, node: ast.Compare) -> Value:
+        """``a < b < c`` as ``a < b and b < c``: what ``c`` assigns is assigned where ``a < b`` alone."""
+        left, middle = self.in_order([node.left, node.comparators[0]], self._loaded)
+        middle = self.computed_once(middle, node, "value")
+        first = self._compare(left, node.ops[0], middle, node)
+        rest = ast.Compare(Evaluated(copy_of(middle)), node.ops[1:], node.comparators[1:])
+        values: list[ast.expr] = [Evaluated(first), ast.copy_location(rest, node)]
+        whole = ast.copy_location(ast.BoolOp(op=ast.And(), values=values), node)
+        for part in (whole, *values):
+            if node in self.asked:
+                self.asked.add(part)
+        return self.evaluate(whole)
 
     def _conjunction(self, results: list[Value], node: ast.AST) -> Value:
         """All of several comparisons, of tiles too."""

@@ -18,6 +18,7 @@ from ninetoothed.parsing.values import (
     Cell,
     Element,
     Elements,
+    Evaluated,
     Group,
     Known,
     Level,
@@ -70,6 +71,9 @@ class ExpressionFrame(ElementFrame):
         return None if isinstance(value, Runtime | Tile) else True
 
     # Leaves.
+
+    def _evaluate_Evaluated(self, node: Evaluated) -> Value:
+        return node.value
 
     def _evaluate_Constant(self, node: ast.Constant) -> Value:
         return Known(node.value)
@@ -334,6 +338,11 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Tile):
             return Runtime(self.expression(value, node))
         return value
+
+    def condition(self, node: ast.expr) -> Value:
+        """What is asked for no more than whether it is true."""
+        self.asked.add(node)
+        return self._loaded(node)
 
     def computed(self, function: Callable[..., Any], node: ast.AST, *operands: Any) -> Value:
         """The value of what Python computes now; its exceptions become located errors."""

@@ -109,6 +109,8 @@ class Frame:
         #: The variables of the comprehensions at work, which a function defined there goes on seeing.
         self.own: dict[str, values.Cell] = {}
         self.is_isolated = False
+        #: What is asked for no more than whether it is true.
+        self.asked: set[ast.AST] = set()
 
     # Errors and positions.
 

@@ -9,11 +9,26 @@ from typing import Any, cast
 
 from ninetoothed.parsing.comparisons import ComparisonFrame
 from ninetoothed.parsing.objects import literal
-from ninetoothed.parsing.values import Cell, Group, Known, Runtime, Symbolic, Value, copy_of, same
+from ninetoothed.parsing.values import (
+    Cell,
+    Group,
+    Known,
+    Runtime,
+    Symbolic,
+    Tile,
+    Value,
+    copy_of,
+    same,
+)
 from ninetoothed.program.nodes import clone
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_UNARY
 from ninetoothed.symbols.simplify import is_nonnegative
+
+_NO_NUMBER = (
+    "Which value this is only the running kernel knows, and that chooses among numbers, tiles and tuples of as many "
+    "of them: choose with an `if` on what is known at compile time, or use each value in a way of its own."
+)
 
 #: The largest exponent of a value of the running kernel.
 MOST_FACTORS = 64
@@ -86,6 +101,8 @@ class OperatorFrame(ComparisonFrame):
         return None
 
     def _evaluate_UnaryOp(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            self.asked.add(node.operand)
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
             truth = self.truth(value)
@@ -103,6 +120,8 @@ class OperatorFrame(ComparisonFrame):
         wanted = isinstance(node.op, ast.And)
         parts: list[ast.expr] = []
         given: dict[Cell, Value] = {}
+        if node in self.asked:
+            self.asked.update(node.values)
         for position, operand in enumerate(node.values):
             before = self.state.cells()
             with self.state.captured() as statements:
@@ -122,6 +141,10 @@ class OperatorFrame(ComparisonFrame):
                     value = Known(False)
             truth = self.truth(value)
             is_last = position == len(node.values) - 1
+            if parts and not self._is_number(value):
+                if node not in self.asked and is_last:
+                    raise self.error(operand, _NO_NUMBER)
+                value = Known(truth)
             if not parts and (is_last or truth is (not wanted)):
                 self.state.block.extend(statements)
                 return value
@@ -165,7 +188,7 @@ class OperatorFrame(ComparisonFrame):
         return result
 
     def _evaluate_IfExp(self, node: ast.IfExp) -> Value:
-        condition = self._loaded(node.test)
+        condition = self.condition(node.test)
         truth = self.truth(condition)
         if truth is not None:
             return self.evaluate(node.body if truth else node.orelse)
@@ -180,15 +203,32 @@ class OperatorFrame(ComparisonFrame):
             other = self._loaded(node.orelse)
         one, other = self.meet(before, ends, body, orelse, node, constant, (one, other))
         if not body and not orelse:
-            if same(one, other):
-                return one
-            nodes = self.expression(one, node.body), self.expression(other, node.orelse)
-            return Runtime(self.at(ast.IfExp(test=test, body=nodes[0], orelse=nodes[1]), node))
+            return self._chosen(test, one, other, node)
         cell = Cell(self.state.fresh("choice"))
         value = self.merge(cell, (one, body), (other, orelse), node, constant)
         self.conditional(test, body, orelse, node)
         cell.value = value
         return self.read(cell, cell.name, node)
+
+    def _chosen(self, test: ast.expr, one: Value, other: Value, node: ast.IfExp) -> Value:
+        """One of two values; of tuples as long as each other, item by item."""
+        if same(one, other):
+            return one
+        if isinstance(one, Group) and isinstance(other, Group) and _are_alike(one, other):
+            if not isinstance(test, ast.Name):
+                test = self.saved(test, node, "condition")
+            pairs = zip(one.items, other.items, strict=True)
+            return one.with_items([self._chosen(clone(test), *pair, node) for pair in pairs])
+        if not (self.is_constant(test) or (self._is_number(one) and self._is_number(other))):
+            raise self.error(node, _NO_NUMBER)
+        nodes = self.expression(one, node.body), self.expression(other, node.orelse)
+        return Runtime(self.at(ast.IfExp(test=test, body=nodes[0], orelse=nodes[1]), node))
+
+    def _is_number(self, value: Value) -> bool:
+        """Whether a value is a number or a tile, of which a running kernel may choose one."""
+        if isinstance(value, Known):
+            return isinstance(literal(value.object), bool | int | float)
+        return isinstance(value, Runtime | Symbolic | Tile)
 
     def conditional(
         self, test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], node: ast.AST
@@ -200,6 +240,12 @@ class OperatorFrame(ComparisonFrame):
             test = self.at(ast.UnaryOp(op=ast.Not(), operand=test), node)
             body, orelse = orelse, []
         self.emit(ast.If(test=test, body=body, orelse=orelse), node)
+
+
+def _are_alike(one: Group, other: Group) -> bool:
+    """Whether two are tuples, or lists, of as many items, or dictionaries with the same keys."""
+    keys = [getattr(group, "keys", None) for group in (one, other)]
+    return type(one) is type(other) and len(one.items) == len(other.items) and keys[0] == keys[1]
 
 
 def set_cells(values: Mapping[Cell, Value | None]) -> None:

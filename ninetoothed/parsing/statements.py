@@ -34,6 +34,9 @@ _ADVICE = {
 }
 
 
+_NONE = "it is None before a loop that assigns it. Give it a number or a tile before the loop."
+
+
 @dataclass(frozen=True)
 class _Bound:
     """A step of an unrolled loop: its target takes a value."""
@@ -68,7 +71,7 @@ class StatementFrame(AssignmentFrame):
         elif isinstance(statement, ast.Return):
             return Known(None) if statement.value is None else self.evaluate(statement.value)
         elif isinstance(statement, ast.If):
-            condition = self._loaded(statement.test)
+            condition = self.condition(statement.test)
             truth = self.truth(condition)
             if truth is not None:
                 set_cells(self.given_by(statement.test)[truth])
@@ -97,12 +100,13 @@ class StatementFrame(AssignmentFrame):
         pass
 
     def _run_Expr(self, node: ast.Expr) -> None:
+        self.asked.add(node.value)
         value = self.unnamed(self.evaluate(node.value))
         if isinstance(value, Runtime):
             self.emit(ast.Expr(value=value.node), node)
 
     def _run_Assert(self, node: ast.Assert) -> None:
-        values = [self._loaded(node.test)]
+        values = [self.condition(node.test)]
         truth = self.truth(values[0])
         if truth:
             return
@@ -264,7 +268,7 @@ class StatementFrame(AssignmentFrame):
         def enter() -> None:
             before.clear()
             with self.state.captured() as statements:
-                first[:] = [self._loaded(node.test)]
+                first[:] = [self.condition(node.test)]
                 set_cells(self.given_by(node.test)[True])
             before.extend(statements)
 
@@ -276,7 +280,7 @@ class StatementFrame(AssignmentFrame):
             if before or (isinstance(test, Runtime) and _takes_statements(test.node)):
                 if not saved:
                     saved.append(self.state.fresh("condition"))
-                again = self.expression(self._loaded(node.test), node.test)
+                again = self.expression(self.condition(node.test), node.test)
                 self.given_by(node.test)
                 self.state.block.append(self.assignment(saved[0], again, node.test))
 
@@ -353,8 +357,9 @@ class StatementFrame(AssignmentFrame):
         """Make a variable one of the running kernel before a loop that assigns it."""
         if cell.value is None or cell.stores:
             return
+        is_none = isinstance(cell.value, Known) and cell.value.object is None
         settled = self.settle(cell, cell.value, self.state.block, node)
-        cell.value = settled or Undecided("a loop assigns it.")
+        cell.value = settled or Undecided(_NONE if is_none else "a loop assigns it.")
 
     def _close(
         self,

@@ -199,6 +199,14 @@ class Undecided(Value):
     why: str
 
 
+class Evaluated(ast.expr):
+    """An expression of an application that is evaluated already."""
+
+    def __init__(self, value: Value) -> None:
+        super().__init__()
+        self.value = value
+
+
 @dataclass(eq=False)
 class Cell:
     """A variable.

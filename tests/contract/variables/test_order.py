@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.errors import ApplicationError
 from tests.contract.variables.cases import table
@@ -208,6 +209,67 @@ def a_name_given_before_a_return(x, n, y):
     y = x * doubled_or_one(n)
 
 
+@case(lambda x, n: x * (0 < n < 2) + (5 if n > 0 else n))
+def what_stands_behind_a_part_of_a_comparison(x, n, y):
+    a = n * 1
+    y = x * (0 < n < (a := 5) < 7 - n * 2 + n % 2) + a
+
+
+@case(lambda x, n: x * (4 if 0 < n < 2 else 1))
+def what_is_given_in_a_condition_by_a_comparison(x, n, y):
+    a = 1
+    if 0 < n < (a := 2) and n < 3:
+        a = 4
+    y = x * (a if 0 < n < 2 else 1)
+
+
+# Choices of tuples, and what is true of them.
+
+
+@case(lambda x, n: x * 1012 if n > 1 else x * 20 + 1000 * n)
+def tuples_that_a_condition_chooses(x, n, y):
+    pair = (x, x * 12) if n > 1 else (n, x * 20)
+    y = pair[0] * 1000 + pair[1]
+
+
+@case(lambda x, n: x * (12, 21, 0, 21)[n] if n > 1 else x * (34, 43)[n])
+def tuples_that_a_condition_chooses_and_rounds_change(x, n, y):
+    pair = (1, 2) if n > 1 else (3, 4)
+    for _ in range(n):
+        pair = (pair[1], pair[0])
+    y = x * (pair[0] * 10 + pair[1])
+
+
+@case(lambda x, n: x * (2 if n > 1 else 3))
+def a_list_that_is_asked_whether_it_is_empty(x, n, y):
+    values = [x]
+    if n > 1 and values:
+        y = x * 2
+    elif n > 1 or not (n or None or values):
+        y = x * 5
+    else:
+        y = x * 3
+
+
+@case(lambda x, n: x * 3)
+def what_was_none_before_a_loop(x, n, y):
+    last = None
+    y = x * 0
+    for _ in range(3):
+        last = x * 1
+        y = y + last
+
+
+def looped(value, total):
+    for value in [value]:  # noqa: B020
+        total = value * 2
+
+
+@case(lambda x, n: x * 2)
+def a_parameter_that_loops(x, n, y):
+    looped(x, y)
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_it_is_what_it_was_when_python_read_it(name, n):
@@ -230,8 +292,28 @@ def read_after_it_was_given_behind_and(x, n, y):
 
 
 def compared_where_python_may_not_come_to(x, n, y):
-    a = n * 1
-    y = x * (0 < n < (a := 5)) + a
+    y = x * (0 < n < ntl.atomic_add(y[0], 1))
+
+
+def a_number_or_nothing(x, n, y):
+    y = x * (1 if (n and None) is None else 2)
+
+
+def a_tuple_or_a_number(x, n, y):
+    chosen = n and (1, 2)
+    y = x * chosen[0]
+
+
+def tuples_of_other_lengths(x, n, y):
+    chosen = (1, 2) if n > 1 else (3,)
+    y = x * chosen[0]
+
+
+def nothing_before_a_loop(x, n, y):
+    last = None
+    for k in range(n):
+        last = x * k
+    y = x if last is None else last
 
 
 def a_tuple_that_is_another(x, n, y):
@@ -252,6 +334,10 @@ def read_where_it_was_not_given(x, n, y):
         (read_where_it_was_not_given, "read before it is assigned"),
         (compared_where_python_may_not_come_to, "write two comparisons with `and`"),
         (a_tuple_that_is_another, "compare with `==`"),
+        (a_number_or_nothing, "Which value this is only the running kernel knows"),
+        (a_tuple_or_a_number, "Which value this is only the running kernel knows"),
+        (tuples_of_other_lengths, "Which value this is only the running kernel knows"),
+        (nothing_before_a_loop, "it is None before a loop that assigns it"),
     ],
 )
 def test_what_is_not_known_is_refused(application, message):

@@ -55,7 +55,7 @@ def _has_reference(value: Any) -> bool:
 def assign(current: Any, value: Any) -> Any:
     """What a parameter stands for after ``parameter = value``: a tile is stored to and stays."""
     if type(current) is TileReference:
-        current._assigned(value)
+        current._assigned(read(value))
         return current
     return value
 

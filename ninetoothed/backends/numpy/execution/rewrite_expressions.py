@@ -239,6 +239,8 @@ class ExpressionRewriter(ast.NodeTransformer):
         raise NotImplementedError
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        # What assigns is asked for where Python would.
+        assigns = any(map(trees.stored_names, node.comparators[1:]))
         node.left = self.visit(node.left)
         node.comparators = [self.visit(item) for item in node.comparators]
         if len(node.ops) == 1:
@@ -253,6 +255,9 @@ class ExpressionRewriter(ast.NodeTransformer):
             named = ast.NamedExpr(trees.name_of(kept, ast.Store()), right)
             comparisons.append(_compared(left, operator, named))
             left = trees.name_of(kept)
+        if assigns:
+            whole = self._joined(comparisons, True, ["__stops__"] * len(comparisons))
+            return trees.placed_at(whole, node)
         # All are made: the shape of what comes out is not for the numbers to say.
         whole = comparisons[0]
         for comparison in comparisons[1:]:

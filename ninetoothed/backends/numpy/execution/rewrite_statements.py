@@ -173,9 +173,11 @@ class Rewriter(CallRewriter):
         return {name: self.temporary("before") for name in sorted(names)}
 
     def _hold(self, before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
-        """Statements that hold the values before a loop, None for a name that has none yet."""
+        """Statements that hold the values before a loop, an ellipsis for a name that has none yet."""
         values = {
-            held: hook_call("__value__", hook_call("__locals__"), ast.Constant(name))
+            held: hook_call(
+                "__value__", hook_call("__locals__"), ast.Constant(name), ast.Constant(...)
+            )
             for name, held in before.items()
         }
         return [
@@ -209,7 +211,7 @@ class Rewriter(CallRewriter):
                     test=ast.BoolOp(
                         ast.And(),
                         [
-                            ast.Compare(name_of(held), [ast.Is()], [ast.Constant(None)]),
+                            _is_new(held),
                             ast.Compare(ast.Constant(name), [ast.In()], [hook_call("__locals__")]),
                         ],
                     ),
@@ -223,11 +225,10 @@ class Rewriter(CallRewriter):
         ]
 
     def _held(self, name: str, held: str) -> ast.expr:
-        """What a name holds before a round; None where it held nothing before the loop."""
+        """What a name holds before a round; an ellipsis where it held nothing before the loop."""
         is_rebound = name in self.parameters - self.storing
         value = hook_call("__read__", name_of(name)) if is_rebound else name_of(name)
-        is_new = ast.Compare(name_of(held), [ast.Is()], [ast.Constant(None)])
-        return ast.IfExp(is_new, ast.Constant(None), value)
+        return ast.IfExp(_is_new(held), ast.Constant(...), value)
 
     def _target(self, target: ast.expr, after: list[ast.stmt], place: ast.AST) -> ast.expr:
         """A target; parameters in it are assigned by statements added to ``after``."""
@@ -254,6 +255,11 @@ class Rewriter(CallRewriter):
 
     def _assign(self, name: str, value: ast.expr) -> ast.expr:
         return ast.copy_location(hook_call("__assign__", name_of(name), value), value)
+
+
+def _is_new(held: str) -> ast.expr:
+    """Whether a name has no value before a loop."""
+    return ast.Compare(name_of(held), [ast.Is()], [ast.Constant(...)])
 
 
 def _lasting(name: str, held: str) -> ast.expr:
