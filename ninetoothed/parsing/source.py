@@ -308,19 +308,37 @@ def _definitions(
 def _choose_lambda(code: CodeType, candidates: list[ast.Lambda]) -> ast.Lambda | None:
     """The one lambda of a line that ``code`` can have come from; None where that is not certain."""
     fitting = [node for node in candidates if _parameter_names(node.args) == _varnames(code)]
-    if len(fitting) > 1 and hasattr(code, "co_positions"):
-        columns = {position[2] for position in code.co_positions() if position[2] is not None}
-        fitting = [
-            node
-            for node in fitting
-            if any(
-                node.body.col_offset <= column < (node.body.end_col_offset or 0)
-                for column in columns
-            )
-        ]
-    elif len(fitting) > 1:  # Python 3.10 keeps no columns.
+    extent = _extent(code) if len(fitting) > 1 else None
+    if extent is not None:
+        # Of lambdas within each other it is the innermost one that has all that the code was made of.
+        start, end = extent
+        around = [node for node in fitting if _start(node.body) <= start and end <= _end(node.body)]
+        latest = max((_start(node.body) for node in around), default=None)
+        fitting = [node for node in around if _start(node.body) == latest]
+    elif len(fitting) > 1:
         fitting = [node for node in fitting if _contents(_compiled(node)) == _contents(code)]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _extent(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The lines and columns between which what code was made of stands; Python 3.10 keeps none."""
+    starts, ends = [], []
+    positions = getattr(code, "co_positions", tuple)
+    for line, last_line, column, last_column in positions():
+        if None not in (line, last_line, column, last_column):
+            start, end = (line, column), (last_line, last_column)
+            if start < end:
+                starts.append(start)
+                ends.append(end)
+    return (min(starts), max(ends)) if starts else None
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
 def _compiled(node: ast.Lambda) -> CodeType:

@@ -119,6 +119,15 @@ def test_two_lambdas_of_one_line_are_told_apart():
     assert texts == ["return a + 1", "return a + 2"]
 
 
+def test_lambdas_within_each_other_are_told_apart():
+    outer = lambda a: (lambda a: lambda a: a * 2)(a + 1)  # noqa: E731
+
+    functions = [outer, outer(1)]
+    texts = [ast.unparse(source.read(function).tree.body[0]) for function in functions]
+
+    assert texts == ["return (lambda a: lambda a: a * 2)(a + 1)", "return a * 2"]
+
+
 def test_a_notebook_cell_is_found_through_linecache():
     text = "def cell(x):\n    return x\n"
     name = "<ipython-input-test>"
