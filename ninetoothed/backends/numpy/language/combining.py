@@ -124,7 +124,8 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False) -> A
     Args:
         input: a tile, or a tuple of tiles of one shape.
         axis: the dimension, or None for all.
-        combine_fn: of two elements of each tile, first all of one side; must be associative.
+        combine_fn: of two elements of each tile, first all of one side; must be associative and commutative,
+            since a device combines elements in an order of its own.
         keep_dims: whether the reduced dimensions stay, with size 1.
     """
     tiles = _operands("reduce", input)
