@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection
 
 from ninetoothed.derivatives import rules, tape
+from ninetoothed.derivatives.arguments import argument
 from ninetoothed.derivatives.values import Values, rule_name
 from ninetoothed.program import effects
 from ninetoothed.program.frozen import is_exactly
@@ -233,10 +234,16 @@ class Recorder(Values):
         return None
 
 
+#: What `ntl.dot` takes by place after what it adds to.
+_AFTER_ACC = ("input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype")
+
+
 def is_sum(node: ast.AST, target: str) -> bool:
     """Whether a statement only adds to a variable."""
     if isinstance(node, ast.AugAssign):
         return isinstance(node.op, ast.Add | ast.Sub)
+    if isinstance(node, ast.Assign) and accumulated(node.value, target) is not None:
+        return True
     if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
         return False
     value = node.value
@@ -251,10 +258,28 @@ def summand(node: ast.AST, target: str) -> tuple[ast.expr, bool]:
     """What such a statement adds, and whether it is taken away."""
     if isinstance(node, ast.AugAssign):
         return node.value, isinstance(node.op, ast.Sub)
-    assert isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp)
+    assert isinstance(node, ast.Assign)
+    product = accumulated(node.value, target)
+    if product is not None:
+        return product, False
+    assert isinstance(node.value, ast.BinOp)
     value = node.value
     is_left = isinstance(value.left, ast.Name) and value.left.id == target
     return (value.right if is_left else value.left), isinstance(value.op, ast.Sub)
+
+
+def accumulated(node: ast.expr, target: str) -> ast.Call | None:
+    """The product alone, of ``ntl.dot(a, b, target)``; None for what is none."""
+    if not isinstance(node, ast.Call) or rule_name(node) != "dot":
+        return None
+    given = argument(node, 2, "acc")
+    if not (isinstance(given, ast.Name) and given.id == target):
+        return None
+    product: ast.Call = clone(node)
+    kept = [each for each in product.keywords if each.arg != "acc"]
+    after = [ast.keyword(*each) for each in zip(_AFTER_ACC, product.args[3:])]
+    product.args, product.keywords = product.args[:2], [*after, *kept]
+    return product
 
 
 def _read_by(statement: ast.AST) -> set[str]:

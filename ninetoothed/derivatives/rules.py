@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ninetoothed.derivatives.arguments import argument, constant_of, permutation, reduced_axis
-from ninetoothed.derivatives.tape import Dims, Gradient, Operand, Rule, Step
+from ninetoothed.derivatives.tape import Dims, Gradient, Operand, Rule, Step, refused
 from ninetoothed.language import derivatives
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import LanguageRef, clone
+from ninetoothed.program.operation_types import LEAST_DEPTH
 from ninetoothed.program.types import broadcast
 
 Parts = Iterator[tuple[int, Gradient]]
@@ -226,6 +227,14 @@ def _dot(operation: Operation, call: ast.Call) -> Rule:
     def parts(step: Step, gradient: Gradient) -> Parts:
         found = spread(gradient, step.result, step.dims)
         left, right = step.operands[:2]
+        for factor, place, lines in ((left, -1, "columns"), (right, -2, "rows")):
+            size = step.dims[place]
+            if factor.name is not None and isinstance(size, int) and size < LEAST_DEPTH:
+                raise refused(
+                    f"a gradient is a product over the {lines} of this one, which are {size}, and `ntl.dot` takes "
+                    f"{LEAST_DEPTH} or more there. Tile with {LEAST_DEPTH}: what lies beyond a tensor is padding.",
+                    step.node,
+                )
         # The factors of a product have one element type, that which the forward product took.
         if left.name is not None:
             value = template("cast(g, b.dtype)", g=found.expression, b=right.expression)

@@ -28,7 +28,8 @@ from ninetoothed.program.frozen import is_exactly
 from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import held
-from ninetoothed.tensors.views import Chosen
+from ninetoothed.symbols.expr import Expression
+from ninetoothed.tensors.views import Chosen, Fixed, Run, View
 
 _LEAVES = (
     ast.Name,
@@ -96,7 +97,7 @@ class Values:
             return self.value(called, wish)
         if isinstance(node, ast.Call):
             return self.call(node, wish)
-        if isinstance(node, nodes.ElementLoad) and node.view.entries == (Chosen(),):
+        if isinstance(node, nodes.ElementLoad) and self._is_of_whole_slices(node):
             return self.chosen(node, wish)
         if isinstance(node, nodes.SourceLoad):
             raise refused(
@@ -132,26 +133,61 @@ class Values:
             known = self._reads[depth][key] = Operand(name(own), dims, own)
         return known
 
+    def _is_of_whole_slices(self, node: nodes.ElementLoad) -> bool:
+        """Whether each dimension of a tile is taken whole or at a position."""
+        shape, entries = self.parameters[node.parameter].tile_shape, node.view.entries
+        return all(
+            not isinstance(entry, Run) or View((entry,)).is_whole((size,))
+            for entry, size in zip(entries, shape)
+        )
+
     def chosen(self, node: nodes.ElementLoad, wish: str) -> Operand:
-        """An element of a tile of one dimension: the sum of the tile, all others left out."""
-        position = self.operand(node.indices[-1])
-        if position.dims not in ((), (1,)):
+        """Elements of a tile at a position in some of its dimensions: the sum over these, all others left out."""
+        entries, count = node.view.entries, node.view.chosen
+        given = iter(node.indices[len(node.indices) - count :])
+        positions: dict[int, Operand] = {}
+        for axis, entry in enumerate(entries):
+            if isinstance(entry, Chosen):
+                positions[axis] = self.operand(next(given))
+            elif isinstance(entry, Fixed):
+                positions[axis] = Operand(_as_node(entry.position), ())
+        keeps = len(entries) == 1 and positions[0].dims == (1,)
+        if not keeps and any(each.dims != () for each in positions.values()):
             raise refused("several elements of a tile are chosen by position.", node)
-        place = nodes.TileRef(parameter=node.parameter, indices=node.indices[:-1])
-        tile = self.read(self.at(nodes.Load(tile=place), node))
-        text = "arange(0, t.shape[0]) == p"
-        test = rules.template(text, t=tile.expression, p=position.expression)
-        mask = Operand(name(self.named(Operand(test, tile.dims), "is_chosen")), tile.dims)
-        kept = rules.template("where(m, t, 0.0)", m=mask.expression, t=tile.expression)
-        operands = [mask, tile, Operand(ast.Constant(0.0), ())]
+        indices = node.indices[: len(node.indices) - count]
+        place = nodes.TileRef(parameter=node.parameter, indices=indices)
+        found = self.read(self.at(nodes.Load(tile=place), node))
+        mask = self._mask(found, positions)
+        kept = rules.template("where(m, t, 0.0)", m=mask.expression, t=found.expression)
+        operands = [mask, found, Operand(ast.Constant(0.0), ())]
         where = rules.elementwise(derivatives.RULES["where"])
         found = self.step(kept, operands, where, node, f"{node.parameter}_chosen")
-        keeps = ", keep_dims=True" if position.dims else ""
-        total = rules.template(f"sum(v, axis=0{keeps})", v=found.expression)
-        assert isinstance(total, ast.Call)
-        rule = rules.rule_of(total)
-        assert rule is not None
-        return self.step(total, [found], rule, node, wish)
+        for axis in sorted(positions, reverse=True):
+            text = f"sum(v, axis={axis}{', keep_dims=True' if keeps else ''})"
+            total = rules.template(text, v=found.expression)
+            assert isinstance(total, ast.Call)
+            rule = rules.rule_of(total)
+            assert rule is not None
+            found = self.step(total, [found], rule, node, wish)
+        return found
+
+    def _mask(self, tile: Operand, positions: dict[int, Operand]) -> Operand:
+        """Which elements of a tile are at the positions of its dimensions."""
+        assert tile.dims is not None
+        made: list[ast.expr] = []
+        for axis, position in positions.items():
+            text = f"arange(0, t.shape[{axis}]) == p"
+            if len(tile.dims) > 1:
+                places = ", ".join(
+                    ":" if each == axis else "None" for each in range(len(tile.dims))
+                )
+                text = f"arange(0, t.shape[{axis}])[{places}] == p"
+            made.append(rules.template(text, t=tile.expression, p=position.expression))
+        test = made[0]
+        for each in made[1:]:
+            test = ast.BinOp(test, ast.BitAnd(), each)
+        dims = tuple(n if axis in positions else 1 for axis, n in enumerate(tile.dims))
+        return Operand(name(self.named(Operand(test, dims), "is_chosen")), dims)
 
     def operator(self, node: ast.BinOp | ast.UnaryOp, wish: str) -> Operand:
         row = rules.OPERATORS.get(type(node.op))
@@ -322,6 +358,10 @@ class Values:
         self.types.known[own] = held(self.types.of(value.expression))
         self.add(Plain(own, value.expression))
         return own
+
+
+def _as_node(number: Expression) -> ast.expr:
+    return ast.Constant(number) if isinstance(number, int) else nodes.SymbolValue(symbol=number)
 
 
 #: Arguments that may be given by name where they stand last.

@@ -191,3 +191,31 @@ def test_an_input_that_no_output_depends_on_has_no_gradient():
     made(application, outputs={"output": like("input")})(x, steps).sum().backward()
     assert steps.grad is None
     torch.testing.assert_close(x.grad, steps.detach().floor())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lines"), [((8, 16, 16), "rows of this one, which are 8"), ((16, 8, 16), "columns")]
+)
+def test_a_product_over_too_little(sizes, lines):
+    """The line is the user's, not one of the backward that would be made."""
+    m, n, k = sizes
+
+    def arrangement(a, b, c):
+        c = c.tile((m, n))
+        a = a.tile((m, k)).tile((1, -1)).expand((-1, c.shape[1]))
+        b = b.tile((k, n)).tile((-1, 1)).expand((c.shape[0], -1))
+        a.dtype, b.dtype = a.dtype.squeeze(0), b.dtype.squeeze(1)
+        return a, b, c
+
+    def application(a, b, c):
+        total = ntl.zeros(c.shape, dtype=ntl.float32)
+        for i in range(a.shape[0]):
+            total += ntl.dot(a[i], b[i])
+        c = total  # noqa: F841
+
+    a, b, c = tensors = Tensor(2), Tensor(2), Tensor(2)
+    with pytest.raises(ApplicationError, match=f"No backward.*{lines}.*takes 16") as caught:
+        made(application, arrangement, tensors, {"c": ((a.shape[0], b.shape[1]), "a")})
+
+    assert caught.value.location.file == __file__
+    assert "total += ntl.dot(a[i], b[i])" in str(caught.value)
