@@ -7,7 +7,7 @@ it drops: here is what has.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
@@ -115,6 +115,14 @@ def is_for_dispatcher() -> bool:
     return torch._C._dispatch_tls_is_dispatch_key_excluded(front) or any(
         each.key() == key for each in functorch.get_interpreter_stack() or ()
     )
+
+
+def is_of_a_batch(arguments: Sequence[Any]) -> bool:
+    """Whether one is a stand-in of `is_grads_batched`, which the dispatcher runs operators for one by one."""
+    import torch
+
+    is_batched = torch._C._functorch.is_legacy_batchedtensor
+    return any(isinstance(each, torch.Tensor) and is_batched(each) for each in arguments)
 
 
 def duals() -> Callable[[], bool]:

@@ -60,7 +60,7 @@ def ends(why: str, tensors: Sequence[Any], others: Sequence[Any] = ()) -> None:
             _ending()(reason, tensor, *others)
         except RuntimeError as error:
             raise ArgumentError(
-                f"a tensor that requires grad is stored to, which autograd does not allow: {error} "
+                f"a tensor is stored to while gradients are recorded, which autograd does not allow: {error} "
                 "Store to a copy of it, or call under `torch.no_grad()`"
             ) from None
 

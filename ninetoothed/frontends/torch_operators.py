@@ -22,6 +22,7 @@ from ninetoothed.frontends.torch_dispatch import (
     dispatched_by,
     duals,
     is_for_dispatcher,
+    is_of_a_batch,
     shown,
 )
 from ninetoothed.frontends.torch_in_place import check_in_place, in_place, no_rule
@@ -218,6 +219,8 @@ def _short_way(
                 return plain(*[unwrap(each) if each.__class__ in usual else each for each in given])
             return forward(*arguments, **keywords)
         except (RuntimeError, TypeError, AttributeError) as error:
+            if is_of_a_batch((*arguments, *keywords.values())):
+                return show(*arguments, **keywords)
             if not isinstance(error, ArgumentError) and len(arguments) + len(keywords) == count:
                 check_inputs(definition, complete(arguments, keywords))
             raise

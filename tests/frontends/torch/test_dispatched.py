@@ -224,6 +224,28 @@ def test_an_argument_that_is_given_twice_is_named(operator):
         operator(X, x=X)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_batches_of_gradients(operator):
+    """Those of `is_grads_batched`, which are another kind of stand-in than `torch.vmap`'s."""
+    given = X.clone().requires_grad_(), Y.clone().requires_grad_()
+
+    assert torch.autograd.gradcheck(
+        operator,
+        given,
+        check_forward_ad=True,
+        check_batched_grad=True,
+        check_batched_forward_grad=True,
+    )
+    assert torch.autograd.gradgradcheck(
+        operator, given, check_fwd_over_rev=True, check_batched_grad=True
+    )
+    for strategy in ("reverse-mode", "forward-mode"):
+        found = torch.autograd.functional.jacobian(
+            operator, (X, Y), vectorize=True, strategy=strategy
+        )
+        torch.testing.assert_close(found, (torch.diag(2 * X * Y), torch.diag(X * X)))
+
+
 def test_shapes_alone(operator):
     with FakeTensorMode():
         x, y = torch.ones(3), torch.ones(3)
