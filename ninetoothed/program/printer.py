@@ -120,6 +120,7 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
     nodes.ElementPlace: lambda node: _elements(node),
     nodes.SourcePlace: lambda node: _subscript(f"{node.parameter}.source", node.indices),
     nodes.DTypeRef: lambda node: ast.Name(id=node.dtype.name),
+    nodes.NumberType: lambda node: ast.Name(id="float" if node.dtype.is_floating() else "int"),
     nodes.LanguageRef: lambda node: ast.Name(id=f"ntl.{node.name}"),
     nodes.ExternRef: lambda node: ast.Name(id=node.name),
     nodes.Rounded: lambda node: ast.BinOp(left=node.left, op=node.op, right=node.right),

@@ -40,7 +40,7 @@ def test_pythons_functions_of_runtime_values():
 
     assert parsed(application) == (
         "store y = ntl.maximum(ntl.maximum(x, n), 1) + ntl.minimum(x, 2) + ntl.abs(x) + "
-        "ntl.cast(n, float32) + ntl.cast(n, int64)"
+        "ntl.cast(n, float) + ntl.cast(n, int)"
     )
 
 
