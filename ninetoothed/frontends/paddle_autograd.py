@@ -6,7 +6,9 @@ and keep account of is done here.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
@@ -25,10 +27,33 @@ def registered(
 
     _, forward = functions(empty)
     types = (paddle.Tensor,)
-    if definition.backward is None:
+    if definition.backward is not None:
+        return _layer(definition, definition.backward, forward).apply, types
+    if not definition.outputs:
         return forward, types
-    function = _layer(definition, definition.backward, forward)
-    return function.apply, types
+    none = replace(definition, saved=())
+    refusing = _layer(none, _missing(definition.name), forward).apply
+    is_recorded = paddle.is_grad_enabled
+
+    def function(*arguments: Any, **keywords: Any) -> Any:
+        for each in (*arguments, *keywords.values()):
+            if isinstance(each, types) and not each.stop_gradient and is_recorded():
+                return refusing(*arguments, **keywords)
+        return forward(*arguments, **keywords)
+
+    return function, types
+
+
+def _missing(operator: str) -> Callable[..., Any]:
+    """What stands for a backward that was not given: gradients would be lost in silence."""
+
+    def missing(*values: Any) -> Any:
+        raise ArgumentError(
+            f"operator {operator!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
+            'derived (backward="derive"), or detach its inputs'
+        )
+
+    return missing
 
 
 def _layer(
@@ -78,20 +103,47 @@ def remark(tensor: Any, is_stored: bool) -> str | None:
 def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
     """The function that `Frontend.stored` makes: it raises the versions that autograd compares.
 
-    A leaf is asked for at each call: whether gradients are recorded is no part of what plans are found by.
+    What is no leaf gets a new history, as of Paddle's own operations in place, which no gradient passes. A leaf is
+    asked for at each call: whether gradients are recorded is no part of what plans are found by.
     """
     import paddle
 
-    is_recorded = paddle.is_grad_enabled
+    is_recorded, end = paddle.is_grad_enabled, _ending()
 
     def tell(others: Sequence[Any]) -> None:
         for tensor in others:
-            if not tensor.stop_gradient and tensor.is_leaf and is_recorded():
+            if tensor.stop_gradient or not is_recorded():
+                tensor._bump_inplace_version()
+            elif not tensor.is_leaf:
+                end(tensor)
+            else:
                 raise ArgumentError(
                     f"The Paddle tensor {tensor.name!r} is stored to, and is a leaf that requires grad. As "
                     "for Paddle's own operations in place, call the kernel under `paddle.no_grad()`, or "
                     "give `.detach()` of it."
                 )
-            tensor._bump_inplace_version()
 
     return tell
+
+
+@functools.lru_cache(maxsize=1)
+def _ending() -> Callable[[Any], Any]:
+    """What ends the history of a tensor: a gradient that is asked of it raises."""
+    import paddle
+
+    class Stored(paddle.autograd.PyLayer):  # type: ignore[misc]
+        """Stands for what a kernel stored."""
+
+        @staticmethod
+        def forward(ctx: Any, tensor: Any) -> Any:
+            return tensor
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            raise ArgumentError(
+                "a gradient is asked of a tensor that a kernel has stored to: autograd does not see a kernel. "
+                "Make an operator of it, with the tensor among its `outputs` and a `backward`, or store under "
+                "`paddle.no_grad()` to what needs no gradient"
+            )
+
+    return Stored.apply  # type: ignore[no-any-return]

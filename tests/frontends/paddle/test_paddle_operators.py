@@ -69,3 +69,42 @@ def test_a_wrong_number_of_gradients_is_named():
     # Paddle makes an error of its own of it, with the text.
     with pytest.raises(OSError, match="gave 2 gradients, and there are 1"):
         operator(x).sum().backward()
+
+
+def doubled(input):
+    input *= 2
+
+
+def requiring_grad():
+    x = paddle.ones([5])
+    x.stop_gradient = False
+    return x
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("is_operator", [False, True])
+def test_no_gradient_passes_what_was_stored_in_place(is_operator):
+    operator = made(doubled, {})
+    change = operator if is_operator else operator.kernel
+    for _ in range(3):
+        x = requiring_grad()
+        h, other = x * 2, x * 3
+        before = h.inplace_version
+        change(h)
+        assert h.inplace_version == before + 1
+        assert h.tolist() == [4] * 5
+        with pytest.raises(OSError, match="a kernel has stored to"):
+            (h * h).sum().backward()
+        other.sum().backward()
+        assert x.grad.tolist() == [3] * 5
+        with paddle.no_grad():
+            change(h)
+
+
+def test_an_operator_without_backward_is_no_constant():
+    operator = made(cubed, {"output": like("input")})
+    x = requiring_grad()
+
+    assert operator(x).tolist() == operator(x.detach()).tolist() == [1] * 5
+    with pytest.raises(OSError, match="has no `backward`, and a gradient is asked of it"):
+        (operator(x) + x).sum().backward()
