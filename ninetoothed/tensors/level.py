@@ -145,6 +145,11 @@ class Level:
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
         if isinstance(dtype, Level):
+            if dtype.source is not self.source or any(level is self for level in dtype.levels):
+                raise ArrangementError(
+                    f"the inner level of {self.label}, {self!r}, cannot be {dtype!r}, which is not of its "
+                    "elements; rearrange the level that is there, as in `t.dtype = t.dtype.squeeze(0)`"
+                )
             self._dtype = dtype
             return
         self.location = caller_location()

@@ -34,6 +34,9 @@ from ninetoothed.tensors.metaops import (
     Unsqueeze,
 )
 
+#: Positions are numbers of 64 bits, and two of these are added.
+_MOST_BITS = 62
+
 
 def normalized_dim(dim: Any, count: int) -> int:
     """``dim`` counted from the start; ``count`` is how many there are to choose from."""
@@ -61,8 +64,8 @@ def entries_for(what: str, values: Any, shape: Shape) -> tuple[Any, ...]:
     for value in values:
         if not is_expression(value):
             raise Misfit(f"{value!r} in {what}", "ints or Symbols")
-        if not isinstance(value, Symbol) and value.__index__().bit_length() > 62:
-            raise Misfit(f"{shown(value)} in {what}", "numbers of 62 bits at most")
+        if not isinstance(value, Symbol) and value.__index__().bit_length() > _MOST_BITS:
+            raise Misfit(f"{shown(value)} in {what}", f"numbers of {_MOST_BITS} bits at most")
     return tuple(value if isinstance(value, Symbol) else value.__index__() for value in values)
 
 
@@ -191,6 +194,10 @@ def pad(shape: Shape, padding: Any) -> Pad:
                 raise Misfit(f"{shown(side)} in dimension {dim}", "ints or Symbols")
             if interval(side)[1] < 0:
                 raise Misfit(f"{shown(side)} in dimension {dim}", "padding of at least 0")
+            if not isinstance(side, Symbol) and side.__index__().bit_length() > _MOST_BITS:
+                raise Misfit(
+                    f"{shown(side)} in dimension {dim}", f"numbers of {_MOST_BITS} bits at most"
+                )
     simplified = tuple((simplify(left), simplify(right)) for left, right in sides)
     return Pad((shape,), simplified, location=caller_location())
 
@@ -253,15 +260,24 @@ def _position(index: Any, size: Expression) -> Expression:
     return position
 
 
+def _held(number: Any) -> int:
+    """A slice's number, or as great a one as has any meaning: what is beyond all tensors is one."""
+    most = (1 << _MOST_BITS) - 1
+    return max(-most, min(number.__index__(), most))
+
+
 def _slice(entry: slice, size: Expression) -> tuple[Expression, ...]:
     """Start, step and number of elements of a slice, as Python clamps them; bounds that calls give."""
     step = 1 if entry.step is None else entry.step
     if not is_integer(step) or step.__index__() == 0:
         raise Misfit(f"the step {step}", "an int that is not 0")
-    step = step.__index__()
-    for bound in (entry.start, entry.stop):
+    step = _held(step)
+    bounds = (entry.start, entry.stop)
+    for bound in bounds:
         if bound is not None and not is_expression(bound):
             raise Misfit(f"the bound {bound!r}", "an int or a Symbol")
+    start, stop = (b if b is None or isinstance(b, Symbol) else _held(b) for b in bounds)
+    entry = slice(start, stop, step)
     if all(not isinstance(value, Symbol) for value in (size, entry.start, entry.stop)):
         start, stop, step = entry.indices(size)  # type: ignore[arg-type]
         return start, step, len(range(start, stop, step))

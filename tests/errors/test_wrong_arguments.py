@@ -41,6 +41,11 @@ def _with_third(third, application=_scaled):
     )
 
 
+def _within_itself():
+    level = Tensor(1).tile((2,))
+    level.dtype.dtype = level
+
+
 KERNEL = _made()
 SIZED = make(lambda x, o: (x.tile((N,)), o.tile((N,))), _copy, (Tensor(1), Tensor(1)))
 SCALED = _with_third(Tensor(0))
@@ -98,6 +103,15 @@ ROWS = {
     "a tile of too many": (lambda: Tensor(1).tile((2, 2)), "one entry for each of the 1"),
     "a tile of nothing": (lambda: Tensor(1).tile((0,)), "at least 1"),
     "a stride beyond all": (lambda: Tensor(1).tile((2,), strides=(2**70,)), "strides.*62 bits"),
+    "a padding beyond all": (
+        lambda: Tensor(1).pad(((2**63, 0),)),
+        "9223372036854775808 in dimension 0.*62 bits",
+    ),
+    "a tensor as inner level": (
+        lambda: setattr(Tensor(1).tile((2,)), "dtype", Tensor(1)),
+        "the inner level of .* cannot be .*rearrange the level that is there",
+    ),
+    "a level within itself": (_within_itself, "the inner level of .* cannot be"),
     "a dilation beyond all": (
         lambda: Tensor(1).tile((2,), dilation=(HUGE,)),
         "16610 bits.*62 bits",

@@ -127,12 +127,22 @@ def test_a_jagged_tensor_is_addressed_through_its_sequences():
 
 
 def test_levels_that_do_not_belong_together_are_an_error():
-    x = Tensor(2, name="x").tile((1, 4))
-    y = Tensor(2, name="x").tile((1, 4))
-    x.dtype = y.dtype
+    x = Tensor(2, name="x")
+    tiled = x.tile((1, 4))
+    tiled.dtype = x.tile((1, 4)).dtype
 
     with pytest.raises(ArrangementError, match="do not belong together.*t.dtype.squeeze"):
-        access_of(x)
+        access_of(tiled)
+
+
+def test_a_level_of_another_tensor_is_an_error_where_it_is_assigned():
+    x, y = (Tensor(2, name=name).tile((1, 4)) for name in "xy")
+
+    with pytest.raises(
+        ArrangementError, match="level of `x`.* cannot be.*t.dtype.squeeze"
+    ) as error:
+        x.dtype = y.dtype
+    assert error.value.location is not None
 
 
 def test_an_inner_level_from_before_the_tile_is_an_error():

@@ -257,9 +257,9 @@ def test_empty_tensors_have_an_empty_grid():
 
 def test_levels_that_do_not_belong_together_name_the_parameter():
     def arrangement(x, y):
-        x, y = tiles(x, y)
-        y.dtype = x.dtype
-        return x, y
+        x, tiled = tiles(x, y)
+        tiled.dtype = y.tile((4,)).dtype
+        return x, tiled
 
     with pytest.raises(ArrangementError, match="parameter `y`: .*do not belong together"):
         arrange(arrangement, application, (Tensor(1), Tensor(1)))

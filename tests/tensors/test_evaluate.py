@@ -114,6 +114,13 @@ def test_subs_in_steps_is_subs_at_once():
     np.testing.assert_array_equal(in_steps.eval({in_steps: {"shape": (5, 3)}}), at_once)
 
 
+@pytest.mark.parametrize("step", [2**70, -(2**70)])
+def test_a_step_beyond_all_tensors_takes_one_element(step):
+    x = Tensor(1)
+
+    np.testing.assert_array_equal(x[::step].eval({x: {"shape": (5,)}}), np.arange(5)[::step])
+
+
 def test_a_shape_that_was_assigned_is_kept():
     x = Tensor(shape=(8,)).tile((2,))
     x.shape = (2,)

@@ -7,6 +7,7 @@ test in ``tests/tensors/test_metaops.py``.
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -232,6 +233,27 @@ def test_subscripts(key):
 
 
 # Around the table.
+
+
+@pytest.mark.parametrize(
+    "key",
+    [slice(None, sys.maxsize), slice(1, 2**70, 3), slice(2**70, None, -2), slice(2**70, None)],
+    ids=str,
+)
+def test_slices_are_clamped_as_in_python(key):
+    """slices with any step"""
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    expected = data(5)[key]
+    for x in (Tensor(1), tensor(5)):
+        y = empty(len(expected))
+        kernel = ninetoothed.make(
+            lambda x, y: (x[key].tile((2,)), y.tile((2,))), application, (x, Tensor(1))
+        )
+        kernel(arange(5) - 1, y)
+        np.testing.assert_array_equal(y, expected)
 
 
 def test_eval_gives_source_indices_shaped_by_the_levels():
