@@ -405,6 +405,13 @@ def of_what_the_rounds_have(x, w, z, n, y):
     y = value  # noqa: F841
 
 
+def of_rounds_that_add_what_moved(x, w, z, n, y):
+    value = z[ntl.arange(0, 4) + 1]
+    for k in range(n + 1):
+        value += ntl.split(ntl.join(x[1], x[k]))[1]
+    y = value  # noqa: F841
+
+
 #: By application, what is stored where ``n`` is 1 and `w` has its element, where `w` has none, and where ``n`` is 0.
 OF_TWO_WAYS = {
     of_a_choice: ([15, 18, 0, 0], [OLD] * 4, [2, 3, 0, 0]),
@@ -412,6 +419,7 @@ OF_TWO_WAYS = {
     of_a_tile_and_what_moved: ([15, 18, 0, 0], [15, 18, 0, 0], [2, 3, OLD, OLD]),
     of_one_tile_and_what_moved: ([15, 18, 0, 0], [15, 18, 0, 0], [5, 6, OLD, OLD]),
     of_rounds_that_do_nothing: ([15, 18, 9, 12], [2, 3, 0, 0], [2, 3, 0, 0]),
+    of_rounds_that_add_what_moved: ([8, 11, 3, 4], [8, 11, 3, 4], [3, 5, 3, 4]),
     of_what_the_rounds_have: ([15, 18, 0, 0], [15, 18, 0, 0], [2, 3, 0, 0]),
 }
 

@@ -52,10 +52,12 @@ def _kept(value: Tile, before: Tile) -> Tile:
     new = [mask for mask in value.validity if not _is_among(mask, before.validity)]
     if not new:
         return value
-    exists = np.logical_and.reduce(np.broadcast_arrays(*value.validity))
-    data = np.where(exists, value.data, before.data)
+    # What was not there before is computed on, as it is outside of a loop.
+    is_given = np.logical_and.reduce(np.broadcast_arrays(*new))
+    data = np.where(is_given, value.data, before.data)
     if all(_is_among(mask, value.validity) for mask in before.validity):
         return Tile(data, value.dtype, before.validity)
+    exists = np.logical_and.reduce(np.broadcast_arrays(*value.validity))
     # A lane that keeps what it had is stored where it was: what was loaded stays so.
     either = []
     for kind in (LoadedMask, np.ndarray):
