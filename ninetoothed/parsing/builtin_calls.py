@@ -128,6 +128,14 @@ def _iterated(function: Callable[..., Any]) -> Meaning:
     return call
 
 
+def _enumerate(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    items, *start = arguments
+    if len(start) > 1 or not all(isinstance(each, Known) for each in start):
+        return None
+    first = start[0].object if start and isinstance(start[0], Known) else 0
+    return _group_of(enumerate(frame.elements(items, node), first))
+
+
 def _list(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) > 1:
         return None
@@ -264,7 +272,7 @@ _SPECIAL: dict[Any, Meaning] = {
     tuple: _iterated(lambda items=(): items),
     list: _list,
     zip: _iterated(lambda *lists: list(zip(*lists, strict=False))),
-    enumerate: _iterated(lambda items: list(enumerate(items))),
+    enumerate: _enumerate,
     reversed: _iterated(lambda items: list(reversed(items))),
     min: _extremum("minimum", min),
     max: _extremum("maximum", max),

@@ -18,6 +18,7 @@ from ninetoothed.parsing.values import (
     Range,
     Runtime,
     Symbolic,
+    Tile,
     Value,
     copy_of,
     same,
@@ -145,15 +146,16 @@ class ComparisonFrame(ExpressionFrame):
                 node, "Whether two tuples are one object is not known here: compare with `==`."
             )
         for one, other in ((left, right), (right, left)):
-            if isinstance(one, Known) and one.object is None and not isinstance(other, Runtime):
-                return False
+            if isinstance(one, Known) and one.object is None:
+                if not (isinstance(other, Runtime) and self.may_be_none(other.node)):
+                    return False
         return False if _is_tuple_and_none(left, right) else None
 
     def _equal(self, left: Value, right: Value, node: ast.Compare) -> Value | None:
         """``left == right`` where that is no comparison of two numbers of the running kernel."""
         if isinstance(left, Symbolic) and same(left, right):
             return Known(True)
-        if _is_tuple_and_none(left, right):
+        if _is_tuple_and_none(left, right) or self._is_number_and_none(left, right):
             return Known(False)
         if isinstance(left, Named) or isinstance(right, Named):
             if not all(map(_is_dictionary, (left, right))):
@@ -170,6 +172,16 @@ class ComparisonFrame(ExpressionFrame):
         if isinstance(left, Level | Method | Range) or isinstance(right, Level | Method | Range):
             return Known(same(left, right))
         return None
+
+    def _is_number_and_none(self, left: Value, right: Value) -> bool:
+        """Whether one is None and the other a number or a tile."""
+        return any(
+            isinstance(one, Known)
+            and one.object is None
+            and isinstance(other, Runtime | Symbolic | Tile)
+            and not (isinstance(other, Runtime) and self.may_be_none(other.node))
+            for one, other in ((left, right), (right, left))
+        )
 
     def _contained(self, left: Value, op: ast.cmpop, right: Value, node: ast.Compare) -> Value:
         """``left in right``."""

@@ -38,6 +38,7 @@ class State:
         block: where statements go at the moment.
         names: every name of the Program so far.
         constants: names that the running kernel knows at compile time.
+        may_be_none: names that stand for None in a way of a condition that a compiler knows.
         helpers: functions that the language calls back, by name.
         helper_names: by function, what it saw around it and the name of the helper made of that.
         frames: the frames at work, the innermost last.
@@ -56,6 +57,7 @@ class State:
     block: list[ast.stmt] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
+    may_be_none: set[str] = field(default_factory=set)
     externs: dict[str, Any] = field(default_factory=dict)
     helpers: dict[str, ast.FunctionDef] = field(default_factory=dict)
     helper_names: dict[object, list[tuple[dict[str, Any], str]]] = field(default_factory=dict)
@@ -159,6 +161,8 @@ class Frame:
     ) -> ast.stmt:
         """``name = value``, or ``name: constexpr = value``."""
         target = self.name(name, origin, ast.Store())
+        if self.may_be_none(value):
+            self.state.may_be_none.add(name)
         if not constant:
             return self.at(ast.Assign(targets=[target], value=value), origin)
         self.state.constants.add(name)
@@ -166,6 +170,14 @@ class Frame:
         return self.at(
             ast.AnnAssign(target=target, annotation=annotation, value=value, simple=1), origin
         )
+
+    def may_be_none(self, node: ast.expr) -> bool:
+        """Whether a value of the Program may be None: a constant, and what a condition on one chooses."""
+        if isinstance(node, ast.Name):
+            return node.id in self.state.may_be_none or self.is_constant(node)
+        if isinstance(node, ast.IfExp):
+            return self.may_be_none(node.body) or self.may_be_none(node.orelse)
+        return isinstance(node, ast.Constant) and node.value is None
 
     def saved(self, node: ast.expr, origin: ast.AST, *wishes: str) -> ast.Name:
         """The name of a new variable that holds the value of ``node`` from here on."""

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Mapping
 from typing import Any, cast
 
+from ninetoothed.language.dtypes import element_type
 from ninetoothed.parsing.comparisons import ComparisonFrame
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.values import (
@@ -19,6 +20,7 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
     same,
+    to_python,
 )
 from ninetoothed.program.nodes import clone
 from ninetoothed.symbols.expr import as_symbol
@@ -49,9 +51,7 @@ class OperatorFrame(ComparisonFrame):
         if isinstance(op, ast.MatMult):
             raise self.error(node, "`@` is not supported: use `ntl.dot`.")
         if isinstance(left, Group) or isinstance(right, Group):
-            concatenated = self._concatenated(left, op, right, node)
-            if concatenated is not None:
-                return concatenated
+            return self._of_groups(left, op, right, node)
         if isinstance(left, Known) and isinstance(right, Known):
             one, other = literal(left.object), literal(right.object)
             return self.computed(PYTHON_BINARY[type(op)], node, one, other)
@@ -81,10 +81,8 @@ class OperatorFrame(ComparisonFrame):
         result = self.binary(copy_of(half), ast.Mult(), copy_of(half), node)
         return self.binary(result, ast.Mult(), copy_of(base), node) if count % 2 else result
 
-    def _concatenated(
-        self, left: Value, op: ast.operator, right: Value, node: ast.AST
-    ) -> Group | None:
-        """Tuples added, or repeated."""
+    def _of_groups(self, left: Value, op: ast.operator, right: Value, node: ast.AST) -> Value:
+        """Tuples added, or repeated, and a text with what it shows."""
         if isinstance(op, ast.Add) and isinstance(left, Group) and isinstance(right, Group):
             if type(left) is not type(right):
                 raise self.error(
@@ -98,7 +96,14 @@ class OperatorFrame(ComparisonFrame):
                 assert isinstance(group, Group)
                 self.check_operation(operator.mul, (group.items, count.object), node)
                 return type(group)(group.items * count.object)
-        return None
+        one, other = to_python(left), to_python(right)
+        if one is None or other is None:
+            raise self.error(
+                node,
+                "Tuples and lists are added to each other, or repeated a number of times that is known at compile "
+                "time; arithmetic is of their items.",
+            )
+        return self.computed(PYTHON_BINARY[type(op)], node, one.object, other.object)
 
     def _evaluate_UnaryOp(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
@@ -219,7 +224,8 @@ class OperatorFrame(ComparisonFrame):
                 test = self.saved(test, node, "condition")
             pairs = zip(one.items, other.items, strict=True)
             return one.with_items([self._chosen(clone(test), *pair, node) for pair in pairs])
-        if not (self.is_constant(test) or (self._is_number(one) and self._is_number(other))):
+        are_types = isinstance(one, Known) and element_type(one.object) is not None
+        if not (self.is_constant(test) or are_types or all(map(self._is_number, (one, other)))):
             raise self.error(node, _NO_NUMBER)
         nodes = self.expression(one, node.body), self.expression(other, node.orelse)
         return Runtime(self.at(ast.IfExp(test=test, body=nodes[0], orelse=nodes[1]), node))

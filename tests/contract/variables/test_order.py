@@ -260,6 +260,22 @@ def what_was_none_before_a_loop(x, n, y):
         y = y + last
 
 
+@case(lambda x, n: x * (1 if n == 3 else 0) + 12)
+def whether_a_number_is_none(x, n, y):
+    a = n * 2
+    y = x * (n in (None, 3)) + (a is not None) * 2 + (n != None) * 10  # noqa: E711
+    if x is None or a == None or (n, 1) == (None, 1):  # noqa: E711
+        y = x * 1000
+
+
+@case(lambda x, n: x + n * 2 + 11)
+def counted_from_one(x, n, y):
+    y = x
+    for k, value in enumerate((1, n), 1):
+        y += value * k
+    y += 10 * ("%d-%s" % (1, "a") == "1-a")  # noqa: UP031
+
+
 def looped(value, total):
     for value in [value]:  # noqa: B020
         total = value * 2
@@ -304,6 +320,10 @@ def a_tuple_or_a_number(x, n, y):
     y = x * chosen[0]
 
 
+def a_tuple_repeated(x, n, y):
+    y = x * ((1, 2) * n)[0]
+
+
 def tuples_of_other_lengths(x, n, y):
     chosen = (1, 2) if n > 1 else (3,)
     y = x * chosen[0]
@@ -336,6 +356,7 @@ def read_where_it_was_not_given(x, n, y):
         (a_tuple_that_is_another, "compare with `==`"),
         (a_number_or_nothing, "Which value this is only the running kernel knows"),
         (a_tuple_or_a_number, "Which value this is only the running kernel knows"),
+        (a_tuple_repeated, "repeated a number of times that is known"),
         (tuples_of_other_lengths, "Which value this is only the running kernel knows"),
         (nothing_before_a_loop, "it is None before a loop that assigns it"),
     ],
