@@ -31,6 +31,7 @@ from ninetoothed.parsing.values import (
     Symbolic,
     Tile,
     Value,
+    copy_of,
     to_python,
 )
 from ninetoothed.program.expression_types import COMPUTED
@@ -73,7 +74,7 @@ class ExpressionFrame(ElementFrame):
     # Leaves.
 
     def _evaluate_Evaluated(self, node: Evaluated) -> Value:
-        return node.value
+        return copy_of(node.value)
 
     def _evaluate_Constant(self, node: ast.Constant) -> Value:
         return Known(node.value)

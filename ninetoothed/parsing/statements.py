@@ -11,9 +11,22 @@ from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
 from ninetoothed.parsing.operators import set_cells
 from ninetoothed.parsing.source import assigned_names, returns_of
-from ninetoothed.parsing.values import Cell, Known, Range, Runtime, Tile, Undecided, Value, same
+from ninetoothed.parsing.values import (
+    Cell,
+    Evaluated,
+    Known,
+    Range,
+    Runtime,
+    Symbolic,
+    Tile,
+    Undecided,
+    Value,
+    in_rounds,
+    same,
+)
 from ninetoothed.program.effects import operation_of, reads_memory
 from ninetoothed.program.nodes import LanguageRef, walk
+from ninetoothed.symbols.simplify import is_nonnegative
 
 _ADVICE = {
     ast.Break: "`break` is not supported: put the rest of the body under an `if`, or use `while`",
@@ -206,6 +219,8 @@ class StatementFrame(AssignmentFrame):
             for item in items:
                 steps += [_Bound(node.target, item), *node.body]
             return steps
+        if len(value.arguments) == 3 and self._may_count_down(value.arguments[2], node):
+            return self._counted(value, node)
         target = self._loop_variable(node)
         function = value.function.object
         is_static = getattr(function, "name", "") == "static_range"
@@ -223,6 +238,27 @@ class StatementFrame(AssignmentFrame):
         variable = self.name(target.name, node.target, ast.Store())
         self.emit(ast.For(target=variable, iter=iterated, body=body, orelse=[]), node)
         # In Triton it does not outlive the loop.
+        target.value = None
+        return []
+
+    def _may_count_down(self, step: Value, node: ast.For) -> bool:
+        """Whether only the running kernel knows that a step is negative, of which a compiler makes no rounds."""
+        if isinstance(step, Symbolic) and is_nonnegative(step.symbol):
+            return False
+        return not (isinstance(step, Known) or self.is_constant(self.expression(step, node.iter)))
+
+    def _counted(self, value: Range, node: ast.For) -> list[ast.stmt | _Bound]:
+        """The loop ``for i in range(start, stop, step)`` as one over its rounds."""
+        target = self._loop_variable(node)
+        bounds = [
+            self.as_it_is(self.computed_once(item, node.iter, "bound"), node.iter)
+            for item in value.arguments
+        ]
+        number = f"{target.name} "  # No name that is written.
+        self.cells[number] = Cell(self.state.fresh(f"{target.name}_round"))
+        rounds, loop = in_rounds(node, number, *bounds)
+        loop.iter = Evaluated(Range(value.function, (self.evaluate(rounds),), value.keywords))
+        self._for(ast.fix_missing_locations(ast.copy_location(loop, node)))
         target.value = None
         return []
 

@@ -207,6 +207,27 @@ class Evaluated(ast.expr):
         self.value = value
 
 
+def in_rounds(
+    loop: ast.For, number: str, start: Value, stop: Value, step: Value
+) -> tuple[ast.expr, ast.For]:
+    """How many rounds a loop over a range has, and the loop over their numbers, which is to be given them."""
+    bounds = {"start": start, "stop": stop, "step": step}
+
+    class Filled(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return Evaluated(bounds[node.id]) if node.id in bounds else ast.Name(number, ast.Load())
+
+    def filled(text: str) -> ast.expr:
+        made = ast.copy_location(Filled().visit(ast.parse(text, mode="eval").body), loop.iter)
+        for part in ast.walk(made):
+            ast.copy_location(part, loop.iter)
+        return made
+
+    item = ast.Assign([loop.target], filled("start + number * step"))
+    made = ast.For(ast.Name(number, ast.Store()), loop.iter, [item, *loop.body], [])
+    return filled("(stop - start + step - (1 if step > 0 else -1)) // step"), made
+
+
 @dataclass(eq=False)
 class Cell:
     """A variable.

@@ -136,6 +136,19 @@ def test_a_range_is_a_loop():
     """)
 
 
+def test_a_step_that_may_be_negative_is_gone_by_in_rounds():
+    def application(x, y, n):
+        for i in ntl.range(8, n, n - 4, num_stages=2):
+            y = x + i
+
+    assert parsed(application) == expected("""
+        bound = n - 4
+        for i_round in ntl.range((n - 8 + bound - (1 if bound > 0 else -1)) // bound, num_stages=2):
+            i = 8 + i_round * bound
+            store y = x + i
+    """)
+
+
 def test_a_range_of_the_language_keeps_its_options():
     def application(many, y):
         for k in ntl.range(1, many.shape[0], 2, num_stages=3):

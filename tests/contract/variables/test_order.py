@@ -276,6 +276,19 @@ def counted_from_one(x, n, y):
     y += 10 * ("%d-%s" % (1, "a") == "1-a")  # noqa: UP031
 
 
+@case(lambda x, n: x * 0 + sum(k * 2 + 1 for k in range(6, -n, 2 * n - 5)))
+def a_step_that_only_the_running_kernel_knows(x, n, y):
+    step, end = 2 * n - 5, -n
+    y = x * 0
+    k = n * 7
+    for k in range(6, end, step):
+        step = step + 1
+        end = end - k
+        y += k * 2
+        k = k * 0
+        y += 1 + k
+
+
 def looped(value, total):
     for value in [value]:  # noqa: B020
         total = value * 2

@@ -366,6 +366,22 @@ def a_tile_in_a_dictionary_is_stored_to(x, n, y):
     put(**{"destination": y, "value": x})
 
 
+def put_to_each(destinations, value):
+    for destination in destinations.values():
+        put(destination, value)
+
+
+@case(lambda x, n: x + 1)
+def tiles_of_a_dictionary_are_stored_to(x, n, y):
+    for key, destination in {"a": y}.items():
+        put(destination, x + len(key))
+
+
+@case(lambda x, n: x * 4)
+def tiles_of_a_dictionary_that_is_given_are_stored_to(x, n, y):
+    put_to_each({"a": y}, x * 4)
+
+
 def same(v):
     return v
 

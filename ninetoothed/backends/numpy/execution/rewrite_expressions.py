@@ -104,6 +104,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         if isinstance(node, ast.Tuple | ast.List):
             node.elts = [self.reference(item) for item in node.elts]
             return node
+        if isinstance(node, ast.Dict):
+            node.keys = [key and self.visit(key) for key in node.keys]
+            node.values = [self.reference(item) for item in node.values]
+            return node
         if isinstance(node, ast.Starred):
             node.value = self.reference(node.value)
             return node
