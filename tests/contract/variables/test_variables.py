@@ -366,6 +366,13 @@ def a_tile_in_a_dictionary_is_stored_to(x, n, y):
     put(**{"destination": y, "value": x})
 
 
+@case(lambda x, n: x + n + 2)
+def tiles_of_lists_that_are_added_are_stored_to(x, n, y):
+    for destination in [y] + [y] * 2:  # noqa: RUF005
+        put(destination, x + n)
+    put(*((y,) + (y + 2,)))  # noqa: RUF005
+
+
 def put_to_each(destinations, value):
     for destination in destinations.values():
         put(destination, value)

@@ -6,7 +6,7 @@ import ast
 import enum
 import types
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from ninetoothed.backends.numpy.execution import trees
 from ninetoothed.errors import UnresolvedNameError
@@ -103,6 +103,9 @@ class ExpressionRewriter(ast.NodeTransformer):
             return node
         if isinstance(node, ast.Tuple | ast.List):
             node.elts = [self.reference(item) for item in node.elts]
+            return node
+        if _joins(node):
+            node.left, node.right = self.reference(node.left), self.reference(node.right)
             return node
         if isinstance(node, ast.Dict):
             node.keys = [key and self.visit(key) for key in node.keys]
@@ -324,6 +327,18 @@ def _reads_named(node: ast.AST, earlier: Sequence[ast.expr]) -> bool:
         if isinstance(part, ast.NamedExpr)
     }
     return any(isinstance(part, ast.Name) and part.id in named for part in ast.walk(node))
+
+
+def _joins(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    """Whether an expression adds to, or repeats, a tuple or a list that is written there."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add | ast.Mult)
+        and any(
+            isinstance(side, ast.Tuple | ast.List) or _joins(side)
+            for side in (node.left, node.right)
+        )
+    )
 
 
 def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
