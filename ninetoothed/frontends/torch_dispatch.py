@@ -18,11 +18,15 @@ from ninetoothed.kernels.operator import OperatorDefinition
 
 
 def dispatched_by(
-    definition: OperatorDefinition, operator: Any, recorded: Callable[..., Any]
+    definition: OperatorDefinition,
+    operator: Any,
+    forward: Callable[..., Any],
+    recorded: Callable[..., Any],
 ) -> Callable[..., Any]:
     """The operator where autograd is, for the dispatcher.
 
     Args:
+        forward: the operator as it computes.
         recorded: the operator, given the keys below autograd and all arguments, where gradients are recorded or
             there are tangents.
     """
@@ -31,7 +35,8 @@ def dispatched_by(
 
     after, complete = torch._C._after_autograd_keyset, completing(definition)
     requires_grad, is_recorded = torch._C._any_requires_grad, torch.is_grad_enabled
-    is_forward = _forward()
+    is_forward, past = _forward(), torch._C._after_ADInplaceOrView_keyset
+    devices = (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
 
     def dispatched(keys: Any, *arguments: Any, **keywords: Any) -> Any:
         given = complete(arguments, keywords)
@@ -40,6 +45,9 @@ def dispatched_by(
             check_nesting()
             with enable_single_level_autograd_function():
                 return recorded(keys & after, *given)
+        if (keys & past).highestPriorityTypeId() in devices:
+            # Nobody is in between.
+            return forward(*given)
         with torch._C._AutoDispatchBelowAutograd():
             return operator.redispatch(keys & after, *given)
 

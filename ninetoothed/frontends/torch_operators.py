@@ -77,7 +77,8 @@ def registered(
     else:
         plain, below = in_place(definition, forward), changing_below(definition, operator)
         apply = operator
-    library.impl(name, dispatched_by(definition, operator, below), "Autograd", with_keyset=True)
+    dispatched = dispatched_by(definition, operator, forward, below)
+    library.impl(name, dispatched, "Autograd", with_keyset=True)
     if definition.autocast is not None:
         for key in ("AutocastCPU", "AutocastCUDA"):
             library.impl(name, _lowered(definition, operator, key), key)
