@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from ninetoothed.errors import ArrangementError
+from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.passes.rewriting import Draft
 from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
-from ninetoothed.tensors.arrange import Arrangement
+from ninetoothed.tensors.arrange import Arrangement, Parameter
 
 Result = TypeVar("Result")
 _Typed = TypeVar("_Typed", Arrangement, Program)
@@ -24,12 +25,29 @@ _Typed = TypeVar("_Typed", Arrangement, Program)
 def check_types(kernel: Definition, dtypes: Mapping[str, DType]) -> None:
     """Raise where loops or branches change a variable's element type, where what is divided and what it is
     divided by are not of one signedness, where what is joined is not of one type, or where what no device
-    computes with is computed with, with tensors and scalars of these.
+    computes with is computed with, with tensors and scalars of these; and where a tensor of integers cannot
+    hold what its elements out of bounds read as.
 
     Raises:
-        ApplicationError: located.
+        ApplicationError, ArgumentError: located.
     """
+    for parameter in kernel.tensor_parameters:
+        if parameter.name in dtypes:
+            _check_other(kernel, parameter, dtypes[parameter.name])
     _check(kernel, tuple(dtypes.items()))
+
+
+def _check_other(kernel: Definition, parameter: Parameter, dtype: DType) -> None:
+    other = parameter.source.other
+    if other is None or dtype.kind not in ("int", "uint"):
+        return
+    low, high = integer_bounds(dtype)
+    if not low <= other <= high or other != int(other):
+        raise ArgumentError(
+            f"kernel `{kernel.name}`: `{parameter.name}` was declared with other={other}, which {dtype}, "
+            f"as it is given, does not hold. Declare a whole number from {low} to {high}.",
+            parameter.source.location,
+        )
 
 
 @analysis

@@ -14,7 +14,6 @@ from ninetoothed.kernels.call_types import check_types
 from ninetoothed.kernels.definition import Declaration, Definition
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.symbols.expr import Symbol, as_symbol, is_integer
 from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.tensors.arrange import Parameter
@@ -153,7 +152,6 @@ def _check_argument(kernel: Definition, parameter: Parameter, argument: Argument
         if isinstance(size, Symbol) and size.op == "leaf" and size not in kernel.symbols:
             _check_bounds(size.leaf, value, f"{subject} in dimension {dim}")
     _check_dtype(kernel, parameter, argument.dtype)
-    _check_other(kernel, parameter, argument.dtype)
 
 
 def check_no_size_used(kernel: Definition, parameter: Parameter, given: str) -> None:
@@ -180,20 +178,6 @@ def _check_dtype(kernel: Definition, parameter: Parameter, dtype: DType) -> None
         warn_of_declaration(
             f"kernel `{kernel.name}`: `{parameter.name}` was declared with dtype={parameter.dtype}; it is "
             f"given {dtype}, and runs with that.",
-            parameter.source.location,
-        )
-
-
-def _check_other(kernel: Definition, parameter: Parameter, dtype: DType) -> None:
-    """Checks that an integer tensor can hold what its elements out of bounds read as."""
-    other = parameter.source.other
-    if other is None or dtype.kind not in ("int", "uint"):
-        return
-    low, high = integer_bounds(dtype)
-    if not low <= other <= high:
-        raise ArgumentError(
-            f"kernel `{kernel.name}`: `{parameter.name}` was declared with other={other}, which {dtype}, "
-            f"as it is given, does not hold. Declare a number from {low} to {high}.",
             parameter.source.location,
         )
 

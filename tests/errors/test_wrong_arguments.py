@@ -170,6 +170,18 @@ ROWS = {
         lambda: _made(tensors=(Tensor(1, other=300), Tensor(1)))(vector().byte(), vector()),
         "other=300, which uint8.*from 0 to 255",
     ),
+    "an other that is not whole": (
+        lambda: _made(tensors=(Tensor(1, other=0.5), Tensor(1)))(vector().int(), vector()),
+        "other=0.5, which int32.* a whole number",
+    ),
+    "an other that does not fit what is declared": (
+        lambda: _made(
+            tensors=(Tensor(1, dtype="uint8", other=300), Tensor(1, dtype="uint8")),
+            caller="cuda",
+            output_dir="never made",
+        ),
+        "other=300, which uint8.*from 0 to 255",
+    ),
     "sizes that differ": (lambda: KERNEL(vector(200), vector(8)), "outermost shapes"),
     "a tile of more dimensions than NumPy has": (
         lambda: _made(
