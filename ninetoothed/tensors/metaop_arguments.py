@@ -235,7 +235,7 @@ def subscript(shape: Shape, key: Any, jagged: Collection[int] = ()) -> Index:
         elif isinstance(entry, slice):
             entries.append(("slice", *_slice(entry, next(sizes))))
         else:
-            entries.append(("int", _position(entry, next(sizes))))
+            entries.append(("int", *_position(entry, next(sizes))))
     return Index((shape,), tuple(entries), location=caller_location())
 
 
@@ -249,15 +249,17 @@ def _counts_from_end(entry: Any) -> bool:
     )
 
 
-def _position(index: Any, size: Expression) -> Expression:
+def _position(index: Any, size: Expression) -> tuple[Expression, bool]:
+    """A position, and whether it was counted from the end."""
     if not is_expression(index):
         raise Misfit(f"{index!r}", "ints, slices, None and one `...`")
     if not isinstance(index, Symbol):
         index = index.__index__()
-    position = simplify(as_symbol(size) + index) if interval(index)[1] < 0 else simplify(index)
+    is_from_end = interval(index)[1] < 0
+    position = simplify(as_symbol(size) + index) if is_from_end else simplify(index)
     if interval(position)[1] < 0 or interval(difference(size, position))[1] <= 0:
         raise Misfit(f"index {shown(index)}", f"an index inside the dimension of size {size}")
-    return position
+    return position, is_from_end
 
 
 def _held(number: Any) -> int:

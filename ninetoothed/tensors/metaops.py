@@ -262,7 +262,8 @@ class Pad(MetaOperation):
 class Index(MetaOperation):
     """Subscripts: ints, slices, None; one entry a dimension or new axis, in order."""
 
-    #: ("int", position) | ("slice", start, step, size, *bounds that calls give) | ("new",)
+    #: ("int", position, whether it was counted from the end)
+    #: | ("slice", start, step, size, *bounds that calls give) | ("new",)
     entries: tuple[tuple[Any, ...], ...]
 
     name = "[...]"  # type: ignore[assignment]
@@ -300,20 +301,19 @@ class Index(MetaOperation):
                 found = f"the bound {_shown(bound)} in dimension {dim}"
                 remedy = "A negative int counts from the end; what a Symbol stands for does not."
                 yield Need(bound, 0, None, dim, "a bound of at least 0", found, remedy)
-        for dim, size, (position,) in self._taken("int"):
+        for dim, size, (position, _) in self._taken("int"):
             yield Need(position, 0, None, dim, "an index of at least 0", "index {}")
             needed = f"a size above the index {position}"
             beyond = simplify(as_symbol(size) - position)
             yield Need(size, 1, None, dim, needed, "a size of {}", bounded=beyond)
 
     def verify(self, evaluate: Evaluate) -> None:
-        for _, size, (position,) in self._taken("int"):
+        for _, size, (position, is_from_end) in self._taken("int"):
             found, count = evaluate(position), evaluate(size)
             if not 0 <= found < count:
-                # What counts from the end has the size in it; what a Symbol stands for does not.
-                names = set(as_symbol(position).leaves())
-                is_given = bool(names) and names.isdisjoint(as_symbol(size).leaves())
-                given = found if is_given or found >= 0 else found - count
+                given = found - count if is_from_end else found
+                # An int may count from the end; what a Symbol stands for does not.
+                is_given = not is_from_end and (found < 0 or isinstance(position, Symbol))
                 low = 0 if is_given else -count
                 raise Misfit(f"index {given}", f"an index from {low} to {count - 1}")
         super().verify(evaluate)

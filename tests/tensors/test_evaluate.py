@@ -121,6 +121,16 @@ def test_a_step_beyond_all_tensors_takes_one_element(step):
     np.testing.assert_array_equal(x[::step].eval({x: {"shape": (5,)}}), np.arange(5)[::step])
 
 
+def test_an_index_beyond_is_told_as_it_was_given():
+    x = Tensor(1)
+    given = {x: {"shape": (3,)}}
+
+    with pytest.raises(ArrangementError, match="got index -1; it needs an index from 0 to 2"):
+        x[B].eval({**given, B: -1})
+    with pytest.raises(ArrangementError, match="got index -4; it needs an index from -3 to 2"):
+        x[-4].eval(given)
+
+
 def test_a_shape_that_was_assigned_is_kept():
     x = Tensor(shape=(8,)).tile((2,))
     x.shape = (2,)
