@@ -84,7 +84,10 @@ class Inference(Expressions):
             self.known[target.id] = leave(target, value)
 
     def called_back(self, call: Call, operation: Operation) -> None:
-        """Refuses a function that makes numbers of truth values: they are one bit wide on a device."""
+        """Refuses a function that returns another element type than it is given: it is given it again.
+
+        Truth values are one bit wide on a device: numbers are not made of them within it either.
+        """
         is_mapped = operation.shape == "mapped"
         function = call.node_of(*(("scalar_fn", 0) if is_mapped else ("combine_fn", 2)))
         helper = self.helpers.get(function.name) if isinstance(function, ExternRef) else None
@@ -93,16 +96,25 @@ class Inference(Expressions):
         value = call.type(0)
         mapped = tuple(map(type_of, call.all_from(1)))
         items = mapped if is_mapped else (value.items or (value,))
-        if "pack" in call.keywords or all(item.kind != "bool" for item in items):
+        of_bits = "pack" not in call.keywords and any(item.kind == "bool" for item in items)
+        if is_mapped and not of_bits:
             return
         inner = Inference(self.parameters, self.dtypes)
         for parameter, item in zip(helper.args.args, items if is_mapped else items * 2):
             inner.known[parameter.arg] = replace(item, shape=None, number=None)
         inner.block(helper.body)
-        if any(map(_is_of_bits, walk(helper))) or (not is_mapped and _makes_numbers(helper, items)):
+        retyped = [] if is_mapped else _retyped(helper, items)
+        of_truth = any(item.kind == "bool" for item, _ in retyped)
+        if of_truth or (of_bits and any(map(_is_of_bits, walk(helper)))):
             call.refuse(
                 f"`ntl.{operation.name}` is given truth values, and its function makes numbers of them, which "
                 "are one bit wide there: cast the tile first, as in `.to(ntl.int32)`."
+            )
+        for item, new in retyped:
+            given, made = (each.dtype or each.kind for each in (item, new))
+            call.refuse(
+                f"`ntl.{operation.name}` is given {given}, and its function returns {made}, which it is given "
+                f"again: cast the tile first, or what the function returns."
             )
 
     def _assign(self, node: ast.Assign) -> None:
@@ -235,12 +247,19 @@ def _is_of_bits(node: ast.AST) -> bool:
     return False
 
 
-def _makes_numbers(helper: ast.FunctionDef, items: Sequence[ValueType]) -> bool:
-    """Whether a function gives a number in a truth value's place."""
+def _retyped(
+    helper: ast.FunctionDef, items: Sequence[ValueType]
+) -> list[tuple[ValueType, ValueType]]:
+    """What a function is given and what it returns in its place, where their element types differ."""
     returned = [node.value for node in walk(helper) if isinstance(node, ast.Return) and node.value]
     made = [type_of(value) for value in returned]
     pairs = [pair for each in made for pair in zip(items, each.items or (each,))]
-    return any(item.kind == "bool" and new.kind in ("int", "float") for item, new in pairs)
+    return [
+        (item, new)
+        for item, new in pairs
+        if (item.kind and new.kind and item.kind != new.kind)
+        or (item.dtype and new.dtype and item.dtype is not new.dtype)
+    ]
 
 
 def type_of_round(bounds: ast.Call) -> ValueType:

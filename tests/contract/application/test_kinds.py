@@ -181,6 +181,66 @@ def test_truth_values_that_a_function_makes_numbers_of_are_to_be_cast_first(appl
     assert caught.value.location.line == application.__code__.co_firstlineno + 1
 
 
+def halved(one, other):
+    return (one + other) / 2
+
+
+def greater(one, other):
+    return ntl.maximum(one, other)
+
+
+def both_of_two(one, also_one, other, also_other):
+    return one * other, also_one / also_other
+
+
+def reduced_by_halves(x, y):
+    y = x + ntl.reduce(x, 0, halved)
+
+
+def scanned_by_halves(x, y):
+    y = ntl.associative_scan(x, 0, halved)
+
+
+def scanned_for_the_greatest(x, y):
+    y = ntl.associative_scan(x, 0, greater)
+
+
+def of_two_reduced(x, y):
+    y = x + ntl.reduce((x, x), axis=0, combine_fn=both_of_two)[0]
+
+
+@pytest.mark.parametrize(
+    ("application", "dtype"),
+    [
+        (reduced_by_halves, torch.int32),
+        (scanned_by_halves, torch.int64),
+        (scanned_by_halves, torch.float16),
+        (scanned_for_the_greatest, torch.bfloat16),
+        (of_two_reduced, torch.int8),
+    ],
+)
+def test_what_a_function_returns_is_what_it_is_given(application, dtype):
+    """Elements were rounded after each pair here, and no device compiled it."""
+    given = str(dtype).removeprefix("torch.")
+    with pytest.raises(ApplicationError, match=f"is given {given}, .* returns float") as caught:
+        called(application, torch.tensor([3, 4, 9]).to(dtype))
+    assert caught.value.location.line == application.__code__.co_firstlineno + 1
+
+
+def scanned_in_float32(x, y):
+    y = ntl.associative_scan(x.to(ntl.float32), 0, greater)
+
+
+def reduced_and_cast_back(x, y):
+    y = x + ntl.reduce(x, 0, lambda one, other: (one / other).to(ntl.float32))
+
+
+def test_a_tile_that_is_cast_first_is_what_its_function_returns():
+    x = torch.tensor([3.0, 9.0, 4.0])
+    assert called(scanned_in_float32, x.to(torch.int32)).tolist() == [3, 9, 9]
+    assert called(reduced_and_cast_back, torch.tensor([8.0, 2.0])).tolist() == [12, 6]
+
+
 def compared_and_reduced(x, y):
     y = ntl.reduce(x > 1, 0, added)
 
