@@ -7,6 +7,7 @@ language and its arrangement, a kernel like any other.
 - ``tape``: the steps of a program that depend on the inputs to be derived by, in order
 - ``arguments``: the arguments of calls, as far as a derivative needs them
 - ``values``, ``record``: from a Program to a tape; expressions, then statements
+- ``rounds``: which tiles the rounds of loops have
 - ``rules``: what an operation's gradient gives its operands
 - ``reverse``: from a tape to the statements that compute gradients
 - ``accesses``: which programs share an input's elements

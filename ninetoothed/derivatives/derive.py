@@ -190,7 +190,7 @@ class _Deriving:
                 found = shared(self.definition.arrangement, self.parameters[each])
                 recorder.repeated[each] = found.selections
         if self.is_atomic:
-            self.atomic = {each for each in self.wrt if self.has_sharers(each)}
+            self.atomic = recorder.atomic = {e for e in self.wrt if self.has_sharers(e)}
         recorder.run()
         given = self.saved, self.size_of, self.atomic
         body = backwards(recorder, {**gradients, **made}, *given)

@@ -11,24 +11,30 @@ from collections.abc import Collection
 
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.arguments import argument
+from ninetoothed.derivatives.rounds import Access
 from ninetoothed.derivatives.values import Values, rule_name
 from ninetoothed.program import effects
 from ninetoothed.program.frozen import is_exactly
-from ninetoothed.program.nodes import SourcePointer, SourceStore, Store, TileRef, clone, walk
+from ninetoothed.program.nodes import Load, SourcePointer, SourceStore, Store, TileRef, clone, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import COUNT, UNKNOWN, held_shape
 
 
 class Recorder(Values):
-    """Walks a Program's statements in order."""
+    """Walks a Program's statements in order.
+
+    Attributes:
+        summed: the outputs that stores add to what others stored.
+    """
 
     def __init__(
         self, program: Program, wrt: Collection[str], outputs: Collection[str], names: set[str]
     ) -> None:
         super().__init__(program, wrt, outputs, names)
-        self._program = program
+        self.program = program
         self._sums: dict[str, str] = {}
-        self._stored: dict[str, list[str]] = {}
+        self.summed: set[str] = set()
+        self._stored: dict[str, list[Access]] = {}
 
     def run(self) -> None:
         """Records the whole program.
@@ -36,13 +42,13 @@ class Recorder(Values):
         Raises:
             ApplicationError: a part of it has no derivative.
         """
-        for node in self._program.nodes():
+        for node in self.program.nodes():
             if isinstance(node, SourcePointer) and node.parameter in self.wrt:
                 raise tape.refused(
                     f"`{node.parameter}` is read by a pointer; where it has no gradient, leave it out of `wrt`.",
                     node,
                 )
-        for statement in self._program.body:
+        for statement in self.program.body:
             self.statement(statement)
 
     def statement(self, node: ast.stmt) -> None:
@@ -109,15 +115,31 @@ class Recorder(Values):
     def store(self, node: Store) -> None:
         parameter = node.tile.parameter
         self.check_place(node.tile, node)
-        operand = self.value(node.value)
         tile = self.renamed(node.tile)
-        key = "".join(map(tape.dump, tile.indices))
-        known = self._stored.setdefault(parameter, [])
-        if known and not (_is_fixed(tile) and all(key != other for other in known)):
-            raise tape.refused(f"`{parameter}` is stored to more than once.", node)
-        known.append(key)
+        added = self.added_to(tile, node.value)
+        operand = self.value(node.value if added is None else added)
+        self.check_rounds(tile, len(self._rounds), node)
+        access = Access(tile.indices, tuple(self._rounds))
+        before = self._stored.setdefault(parameter, [])
+        others = [each for each in before if not access.is_apart(each)]
+        if others:
+            if added is None or not all(map(access.is_after, others)):
+                raise tape.refused(f"`{parameter}` is stored to more than once.", node)
+            self.summed.add(parameter)
+        elif added is not None:
+            raise tape.refused(f"`{parameter}` is changed in place.", node)
+        before.append(access)
         dims = held_shape(self.parameters[parameter].tile_shape)
         self.add(tape.Written(tile, operand, dims))
+
+    def added_to(self, tile: TileRef, value: ast.expr) -> ast.expr | None:
+        """What a store adds to what its tile has; None where it is another store."""
+        if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+            return None
+        for one, other in ((value.left, value.right), (value.right, value.left)):
+            if isinstance(one, Load) and tape.dump(self.renamed(one.tile)) == tape.dump(tile):
+                return other
+        return None
 
     def check_place(self, tile: TileRef, node: ast.AST) -> None:
         if not is_exactly(tile, TileRef):
@@ -140,6 +162,7 @@ class Recorder(Values):
         loop = tape.Loop(variable, iterable)
         self._blocks.append(loop.body)
         self._reads.append({})
+        self._rounds.append(variable)
         self.depths[variable] = len(self._blocks) - 1
         self.types.known[variable] = COUNT
         self._current[node.target.id] = variable
@@ -148,6 +171,7 @@ class Recorder(Values):
             self.round(statement)
         self._blocks.pop()
         self._reads.pop()
+        self._rounds.pop()
         self._sums = {t: own for t, own in self._sums.items() if t not in sums}
         self.add(loop)
         after = {target: self._current[target] for target in sums}
@@ -291,7 +315,3 @@ def _read_by(statement: ast.AST) -> set[str]:
     if isinstance(statement, ast.If | ast.While):
         return effects.names_read(statement.test)
     return effects.names_read(statement)
-
-
-def _is_fixed(tile: TileRef) -> bool:
-    return bool(tile.indices) and all(isinstance(i, ast.Constant) for i in tile.indices)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
+from ninetoothed.derivatives.rounds import Access
 from ninetoothed.program.effects import is_product, names_read, targets_of
 from ninetoothed.program.nodes import ElementType, Load, Store, TileRef, clone
 
@@ -44,7 +45,7 @@ class Reverse:
         self._found: dict[str, list[tape.Gradient]] = {}
         self._summed: dict[str, str] = {}
         self._loops: list[tape.Loop] = []
-        self._stored: dict[str, dict[tuple[str, ...], tape.Loop | None]] = {}
+        self._stored: dict[str, dict[tuple[str, ...], list[Access]]] = {}
 
     def run(self) -> list[ast.stmt]:
         """The statements; what no gradient needs is not among them."""
@@ -241,8 +242,9 @@ class Reverse:
             return
         form = self._form(tile)
         stored = self._stored.setdefault(tile.parameter, {})
-        current = self._loops[-1] if self._loops else None
-        if form in stored and "other" not in form and stored[form] is not current:
+        access = Access(tile.indices, tuple(loop.variable for loop in self._loops))
+        before = stored.get(form, ())
+        if before and "other" not in form and all(map(access.is_after, before)):
             value = ast.BinOp(Load(tile=clone(tile)), ast.Add(), value)
         elif form in stored or (stored and not _are_apart(form, stored)):
             raise tape.refused(
@@ -250,7 +252,7 @@ class Reverse:
                 "tiles.",
                 item.node,
             )
-        stored[form] = current
+        stored[form] = [*before, access]
         self._emit(Store(tile=tile, value=value))
 
     def _form(self, tile: TileRef) -> tuple[str, ...]:

@@ -95,6 +95,11 @@ def spread(gradient: Gradient, result: ast.expr, dims: Dims) -> Gradient:
     """
     if gradient.is_exact and _is_whole(gradient.dims, dims):
         return gradient
+    return _existing_as(gradient, result, dims)
+
+
+def _existing_as(gradient: Gradient, result: ast.expr, dims: Dims) -> Gradient:
+    """A gradient in the whole shape of a value, which does not exist where the value does not."""
     text = "where(y == y, g, g)"
     return Gradient(template(text, y=result, g=gradient.expression), dims, True)
 
@@ -147,13 +152,27 @@ def _same(operation: Operation, call: ast.Call) -> Rule:
 
 def choice(test: ast.expr) -> Rule:
     """The rule of ``a if test else b``."""
+    ways = taken(test, True), taken(test, False)
 
     def parts(step: Step, gradient: Gradient) -> Parts:
-        for place, text in enumerate(("g if t else 0.0 * g", "0.0 * g if t else g")):
+        for place, way in enumerate(ways):
             if step.operands[place].name is not None:
-                value = template(text, g=gradient.expression, t=test)
-                found = Gradient(value, gradient.dims, gradient.is_exact)
+                ((_, found),) = way(step, gradient)
                 yield place, narrowed(found, step.result, step.dims, step.operands[place])
+
+    return parts
+
+
+def taken(test: ast.expr, is_body: bool) -> Rule:
+    """The rule of a value as one way of a choice has it: of the other way it has no gradient.
+
+    That is 0 whatever the gradient there is: 0 * inf would not be.
+    """
+    zero = "where(g < g, g, 0.0)"
+    text = f"g if t else {zero}" if is_body else f"{zero} if t else g"
+
+    def parts(step: Step, gradient: Gradient) -> Parts:
+        yield 0, replace(gradient, expression=template(text, g=gradient.expression, t=test))
 
     return parts
 
@@ -269,10 +288,16 @@ def _turned_back(step: Step) -> str:
     return f"permute(g, {tuple(dims.index(dim) for dim in range(len(dims)))})"
 
 
-def _flipped_back(step: Step) -> str:
-    assert isinstance(step.expression, ast.Call)
-    dim = constant_of(argument(step.expression, 1, "dim"))
-    return f"flip(g, dim={dim})"
+def _flip(operation: Operation, call: ast.Call) -> Rule:
+    """The elements that exist are reversed, so the gradient has to exist where they do, and nowhere else."""
+    dim = constant_of(argument(call, 1, "dim"))
+    text = "flip(g)" if dim is None else f"flip(g, dim={dim})"
+
+    def parts(step: Step, gradient: Gradient) -> Parts:
+        found = _existing_as(gradient, step.result, step.dims)
+        yield 0, Gradient(template(text, g=found.expression), step.dims, True)
+
+    return parts
 
 
 def _summed_back(step: Step) -> str:
@@ -329,7 +354,7 @@ _BY_NAME: dict[str, Callable[[Operation, ast.Call], Rule]] = {
     "min": _extremum,
     "dot": _dot,
     "cumsum": _moved(_summed_back),
-    "flip": _moved(_flipped_back),
+    "flip": _flip,
     "expand_dims": _expand_dims,
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from ninetoothed.derivatives.absent import moves
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.reverse import Reverse
 from ninetoothed.derivatives.tape import Item, Written
@@ -38,17 +39,19 @@ def backwards(
     """
     names = set(recorder.names)
     tensors = [each for each in recorder.parameters.values() if each.kind == "tensor"]
-    # Elements beyond a tensor's end make values that no output has.
+    # Elements beyond a tensor's end, and those that were moved, make values that no output has.
     has_other = any(each.source.other is not None for each in tensors)
+    is_partial = has_other or moves(recorder.program.body)
 
     def written(saved: Mapping[str, TileRef]) -> list[ast.stmt]:
         recorder.names.clear()
         recorder.names.update(names)
         return Reverse(recorder, gradients, saved, atomic).run()
 
+    outputs = {*outputs} - recorder.summed
     kept: dict[str, TileRef] = {}
     body = written(kept)
-    for value, tile in _stored(recorder.items, outputs, has_other):
+    for value, tile in _stored(recorder.items, outputs, is_partial):
         other = {**kept, value: tile}
         if _moves_less(_loaded(written(other)), _loaded(body), size_of):
             kept, body = other, written(other)
@@ -56,13 +59,13 @@ def backwards(
 
 
 def _stored(
-    items: Sequence[Item], outputs: Collection[str], has_other: bool
+    items: Sequence[Item], outputs: Collection[str], is_partial: bool
 ) -> Iterator[tuple[str, TileRef]]:
     """The values on a tape that are stored as they are and whole, once a program, and where."""
     for item in items:
         if isinstance(item, Written) and item.tile.parameter in outputs:
             dims = item.operand.dims
-            is_whole = not has_other or (dims is not None and all(map(is_one, dims)))
+            is_whole = not is_partial or (dims is not None and all(map(is_one, dims)))
             is_named = isinstance(item.operand.expression, ast.Name)
             if is_whole and is_named and item.operand.name is not None:
                 yield item.operand.name, item.tile

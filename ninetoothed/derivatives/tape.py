@@ -116,7 +116,7 @@ class Summand:
 
 @dataclass(frozen=True)
 class Written:
-    """A store to an output."""
+    """A store to an output, or what it adds to what an earlier one stored."""
 
     tile: TileRef
     operand: Operand

@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.arguments import argument, arguments_of, is_axis
+from ninetoothed.derivatives.rounds import Access, repeating
 from ninetoothed.derivatives.tape import (
     Dims,
     Item,
@@ -53,6 +54,7 @@ class Values:
         depths: within how many loops each variable is made.
         names: every name that is taken.
         repeated: of inputs, the selections that make no difference: dimensions of the middle levels.
+        atomic: the inputs whose gradients are added up, whichever rounds have the same tiles.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Values:
         self.wrt, self.outputs = wrt, outputs
         self.names = names
         self.repeated: dict[str, tuple[int, ...]] = {}
+        self.atomic: Collection[str] = ()
         self.parameters: dict[str, Any] = {p.name: p for p in program.parameters}
         self.types = Expressions(self.parameters)
         self.dims: dict[str, Dims] = {}
@@ -69,6 +72,9 @@ class Values:
         self._current: dict[str, str | None] = {}
         self._blocks: list[list[Item]] = [self.items]
         self._reads: list[dict[str, Operand]] = [{}]
+        self._guards: list[Rule] = []
+        self._rounds: list[str] = []
+        self._plain: dict[str, ast.expr] = {}
 
     # Expressions.
 
@@ -82,14 +88,16 @@ class Values:
                 raise refused("this changes memory.", node)
             return Operand(expression, self.types.of(expression).shape)
         if isinstance(node, nodes.Load):
-            return self.read(node)
+            return self.leaf(self.read(node), node)
         if isinstance(node, ast.Name):
             own = self._current_of(node.id, node)
-            return Operand(name(own), self.dims[own], own)
+            return self.leaf(Operand(name(own), self.dims[own], own), node)
         if isinstance(node, ast.BinOp | ast.UnaryOp):
             return self.operator(node, wish)
         if isinstance(node, ast.IfExp):
             return self.choice(node, wish)
+        if isinstance(node, ast.BoolOp):
+            return self.either(node, wish)
         if isinstance(node, ast.Subscript):
             return self.subscript(node, wish)
         if isinstance(node, ast.Attribute) and node.attr == "T":
@@ -125,6 +133,8 @@ class Values:
         depth = max(used, default=0)
         known = self._reads[depth].get(key)
         if known is None:
+            if tile.parameter not in self.atomic:
+                self.check_rounds(tile, depth, node)
             own = self.fresh(f"{tile.parameter}_tile")
             self.types.known[own] = self.types.of(nodes.Load(tile=tile))
             dims = self.dims[own] = self.types.known[own].shape or ()
@@ -141,6 +151,22 @@ class Values:
             for entry, size in zip(entries, shape)
         )
 
+    def check_rounds(self, tile: nodes.TileRef, depth: int, node: ast.AST) -> None:
+        """Refuses a tile that several rounds of the loops around have."""
+        access = Access(tile.indices, tuple(self._rounds[:depth]))
+        variable = repeating(access, self.depths, self._plain)
+        if variable is not None:
+            is_read = tile.parameter in self.wrt
+            raise refused(
+                f"several rounds of the loop over `{variable}` "
+                + (
+                    f"read the same tile of `{tile.parameter}`, and each would store its gradient over the last."
+                    if is_read
+                    else f"may store to the same tile of `{tile.parameter}`, and only the last is left."
+                ),
+                node,
+            )
+
     def chosen(self, node: nodes.ElementLoad, wish: str) -> Operand:
         """Elements of a tile at a position in some of its dimensions: the sum over these, all others left out."""
         entries, count = node.view.entries, node.view.chosen
@@ -156,7 +182,7 @@ class Values:
             raise refused("several elements of a tile are chosen by position.", node)
         indices = node.indices[: len(node.indices) - count]
         place = nodes.TileRef(parameter=node.parameter, indices=indices)
-        found = self.read(self.at(nodes.Load(tile=place), node))
+        found = self.leaf(self.read(self.at(nodes.Load(tile=place), node)), node)
         mask = self._mask(found, positions)
         kept = rules.template("where(m, t, 0.0)", m=mask.expression, t=found.expression)
         operands = [mask, found, Operand(ast.Constant(0.0), ())]
@@ -210,11 +236,44 @@ class Values:
         return self.step(made, operands, rule, node, wish)
 
     def choice(self, node: ast.IfExp, wish: str) -> Operand:
-        body, orelse = self.operand(node.body), self.operand(node.orelse)
         test = self.renamed(node.test)
+        rule: Rule = rules.same
+        if _is_cast_of(node):
+            body, orelse = self.operand(node.body), self.operand(node.orelse)
+        else:
+            body = self.guarded(node.body, test, True)
+            orelse = self.guarded(node.orelse, test, False)
+            rule = rules.choice(test)
         made = ast.IfExp(test, body.copied, orelse.copied)
-        rule = rules.same if _is_cast_of(node) else rules.choice(test)
         return self.step(made, [body, orelse], rule, node, wish)
+
+    def guarded(self, node: ast.expr, test: ast.expr, is_body: bool) -> Operand:
+        """A way of a choice: of what it reads nothing has a gradient through it where it is not taken."""
+        self._guards.append(rules.taken(test, is_body))
+        found = self.operand(node)
+        self._guards.pop()
+        return found
+
+    def leaf(self, operand: Operand, node: ast.expr) -> Operand:
+        """What an expression reads, as the choices around that see it."""
+        for rule in self._guards:
+            operand = self.step(operand.copied, [operand], rule, node, "value")
+        return operand
+
+    def either(self, node: ast.BoolOp, wish: str) -> Operand:
+        """``and`` or ``or``: of tiles a truth value, of numbers one of these."""
+        expression = self.renamed(node)
+        type_ = self.types.of(expression)
+        if type_.shape is None:
+            raise refused("whether this is of numbers or of tiles is not known.", node)
+        if type_.shape or type_.kind in ("int", "bool"):
+            return Operand(expression, type_.shape)
+        found = node.values[-1]
+        for each in reversed(node.values[:-1]):
+            test = ast.Compare(each, [ast.NotEq()], [ast.Constant(0)])
+            ways = (found, each) if isinstance(node.op, ast.And) else (each, found)
+            found = self.at(ast.IfExp(test, *ways), node)
+        return self.choice(found, wish)  # type: ignore[arg-type]
 
     def subscript(self, node: ast.Subscript, wish: str) -> Operand:
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -252,8 +311,13 @@ class Values:
             [each.copied for each in arguments],
             named,
         )
-        if operation.name in ("max", "min") and argument(node, 2, "return_indices") is not None:
+        if operation.name == "item":
+            # A member of values alone.
+            made.func = ast.Attribute(made.args.pop(0), operation.name, ast.Load())
+        if operation.name in ("max", "min") and not _is_off(argument(node, 2, "return_indices")):
             raise refused(f"`{shown}` with `return_indices` has no derivative.", node)
+        if operation.name in ("cast", "to") and not _is_off(argument(node, 3, "bitcast")):
+            raise refused("a value's bits, taken as another type's, have no derivative.", node)
         return self.step(made, arguments, rule, node, wish)
 
     def operand(self, node: ast.expr) -> Operand:
@@ -290,10 +354,13 @@ class Values:
             return node.tile.parameter in self.wrt
         if isinstance(node, ast.Name):
             return self._current_of(node.id, node) in self.dims
-        if isinstance(node, ast.Compare | ast.BoolOp | nodes.Offsets):
+        if isinstance(node, ast.Compare | nodes.Offsets):
             return False
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.Invert):
             return False
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            # A method's value is an argument as others are.
+            return any(map(self.depends, [*arguments_of(node), *node.keywords]))
         if isinstance(node, ast.Attribute) and node.attr != "T":
             return False
         if isinstance(node, nodes.SourceLoad):
@@ -357,6 +424,7 @@ class Values:
         own = self.fresh(wish)
         self.types.known[own] = held(self.types.of(value.expression))
         self.add(Plain(own, value.expression))
+        self._plain[own] = value.expression
         return own
 
 
@@ -366,6 +434,11 @@ def _as_node(number: Expression) -> ast.expr:
 
 #: Arguments that may be given by name where they stand last.
 _PLACES = {"acc": 2}
+
+
+def _is_off(flag: ast.expr | None) -> bool:
+    """Whether an argument is not given, or False."""
+    return flag is None or (isinstance(flag, ast.Constant) and not flag.value)
 
 
 def rule_name(call: ast.Call) -> str:

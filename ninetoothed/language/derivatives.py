@@ -11,6 +11,7 @@ from __future__ import annotations
 Rule = tuple[str | None, ...]
 
 _EXTREMUM = "where({0} {2} {1}, 0.0, where({0} == {1}, 0.5 * g, g))"
+_AROUND = "g * where((a == 0.0) & (b == 0.0), 0.0, {0} / (a * a + b * b))"
 _LN_2 = 0.6931471805599453
 _LN_10 = 2.302585092994046
 _2_OVER_ROOT_PI = 1.1283791670955126
@@ -38,11 +39,26 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
     ("maximum", (_EXTREMUM.format("a", "b", "<"), _EXTREMUM.format("b", "a", "<"))),
     ("minimum", (_EXTREMUM.format("a", "b", ">"), _EXTREMUM.format("b", "a", ">"))),
     ("where", (None, "where(a, g, 0.0)", "where(a, 0.0, g)")),
-    ("clamp", ("where((a >= b) & (a <= c), g, 0.0)", None, None)),
+    # Where the bounds cross, the upper one is what comes out.
+    (
+        "clamp",
+        (
+            "where((a >= b) & (a <= c), g, 0.0)",
+            "where((a < b) & (b < c), g, 0.0)",
+            "where((a > c) | (b > c), g, 0.0)",
+        ),
+    ),
     ("max_constancy max_contiguous multiple_of", ("g", None)),
-    ("libdevice.pow", ("g * b * libdevice.pow(a, b - 1.0)", "g * y * log(a)")),
+    # A base of 0 has the slopes that it has in torch: none of its exponent, and none where that is 0.
+    (
+        "libdevice.pow",
+        (
+            "g * where((a == 0.0) & (b == 0.0), 0.0, b * libdevice.pow(a, b - 1.0))",
+            "g * where((a == 0.0) & (b >= 0.0), 0.0, y * log(a))",
+        ),
+    ),
     ("libdevice.hypot", ("g * a / y", "g * b / y")),
-    ("libdevice.atan2", ("g * b / (a * a + b * b)", "-g * a / (a * a + b * b)")),
+    ("libdevice.atan2", (_AROUND.format("b"), _AROUND.format("-a"))),
     ("libdevice.tan", ("g * (1.0 + y * y)",)),
     ("libdevice.tanh", ("g * (1.0 - y * y)",)),
     ("libdevice.sinh", ("g * libdevice.cosh(a)",)),

@@ -5,10 +5,12 @@ A program of its own, since importing the interpreter sets ``TRITON_INTERPRET``.
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
 from tests.derivatives.example_cases import CASES
+from tests.derivatives.program_cases import PROGRAMS
 from tests.examples.interpreter import Interpreter, plugins, torch
 
 
@@ -18,11 +20,18 @@ def results() -> dict[str, Any]:
     for is_specialised in (False, True):
         backend = Interpreter(is_specialised)
         plugins.backend_for = lambda kind, backend=backend: backend
-        for name, case in CASES.items():
-            ran += 1
+        for case in CASES.values():
             case.__dict__.pop("operator", None)
+        checks = {
+            name: functools.partial(case.check, torch.float32) for name, case in CASES.items()
+        }
+        checks |= {
+            name: program.check for name, program in PROGRAMS.items() if program.is_interpreted
+        }
+        for name, check in checks.items():
+            ran += 1
             try:
-                case.check(torch.float32)
+                check()
             except Exception as error:
                 failures[f"{name}, {is_specialised}"] = f"{type(error).__name__}: {error}"
     return {"ran": ran, "failures": failures}

@@ -84,7 +84,42 @@ def maximum_and_place(input, output):
     output = value[:, None] + place  # noqa: F841
 
 
+def stored_over(input, output):
+    for k in range(input.shape[0]):
+        output[0] = input[k] * 2
+
+
+def stored_in_pairs(input, output):
+    for k in range(input.shape[0]):
+        output[k // 2] = input[k]
+
+
+def stored_over_after(input, output):
+    for k in range(input.shape[0]):
+        output[k] = input[k]
+    output[0] = input[0] * 2
+
+
+def read_in_every_round(input, output):
+    for i in range(output.shape[0]):
+        total = ntl.zeros((1, 4), dtype=ntl.float32)
+        for j in range(input.shape[0]):
+            total += input[j] * i
+        output[i] = total
+
+
+def read_in_pairs(input, output):
+    for k in range(input.shape[0]):
+        j = k // 2
+        output[k] = input[j]
+
+
+def bits(input, output):
+    output = ntl.cast(ntl.cast(input, ntl.int32, bitcast=True), ntl.float32, bitcast=True)  # noqa: F841
+
+
 REFUSED = [
+    (blocks, bits, "a value's bits", "ntl.cast(input, ntl.int32, bitcast=True)"),
     (rows, repeated, "while", "while ntl.max(x) < 1:"),
     (rows, branching, "known when the kernel runs", "if ntl.max(input) > 0:"),
     (blocks, sorting, "`ntl.sort` has no derivative", "output = ntl.sort(input)"),
@@ -97,6 +132,16 @@ REFUSED = [
     (arrange_row_of_blocks, carried, "`maximum` is carried from one round", "ntl.maximum(maximum"),
     (arrange_row_of_blocks, read_while_summed, "`total` is carried", "output[k] = total|total +="),
     (arrange_row_of_blocks, left_behind, "the last round", "for k in range"),
+    (
+        arrange_row_of_blocks,
+        stored_over,
+        "`k` may store to the same tile of `output`",
+        "output[0] =",
+    ),
+    (arrange_row_of_blocks, stored_in_pairs, "only the last is left", "output[k // 2] ="),
+    (arrange_row_of_blocks, stored_over_after, "more than once", "output[0] = input[0] * 2"),
+    (arrange_row_of_blocks, read_in_every_round, "loop over `i` read the same", "input[j] * i"),
+    (arrange_row_of_blocks, read_in_pairs, "read the same tile of `input`", "input[j]"),
     (arrange_row_of_blocks, several_ways, "several ways", "output[k] = input[k] + input"),
 ]
 

@@ -39,6 +39,7 @@ def _flipped(arguments: Arguments, operation: Operation) -> Known:
     if dim is None:
         # Of Triton's releases some know no default.
         dim = len(value.shape) - 1 if value.shape else -1
+        arguments.node.keywords = [k for k in arguments.node.keywords if k.arg != "dim"]
         arguments.node.args.append(at(ast.Constant(value=dim), arguments.node))
     if dim is ...:
         return captured(arguments, [0])
