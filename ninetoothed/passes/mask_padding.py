@@ -227,6 +227,7 @@ class _Analysis(Branches):
         for _ in range(_MOST_REHEARSALS + 4 * len(known)):
             rehearsal = _Rehearsal(self, rewrites=False)
             rehearsal.learn(assigned, known)
+            rehearsal.starts = _started(self.starts, assigned, known)
             if isinstance(statement, ast.For):
                 rehearsal.enter(statement)
             rehearsal.block([nodes.clone(item) for item in statement.body])
@@ -281,6 +282,7 @@ class _Analysis(Branches):
             self.learn(assigned, lasting)
         was_certain = self.is_certain
         self.is_certain &= isinstance(statement, ast.For)
+        starts, self.starts = self.starts, _started(self.starts, assigned, lasting)
         if self.rewrites:
             tail = condition.tail
             del statement.body[len(statement.body) - len(tail) :]
@@ -292,7 +294,7 @@ class _Analysis(Branches):
                 self.block(tail)
                 statement.body += tail
         self.untouched = untouched | dict.fromkeys(assigned, frozenset())
-        self.carried, self.is_certain = outer, was_certain
+        self.carried, self.is_certain, self.starts = outer, was_certain, starts
         self.learn(assigned, lasting)
 
     def rehearsal(self) -> _Rehearsal:
@@ -324,6 +326,13 @@ class _Rehearsal(_Analysis):
 
 #: What is known of a loop's variables settles long before; so many tries there are, and some for each.
 _MOST_REHEARSALS = 8
+
+
+def _started(
+    outer: dict[str, Known], assigned: set[str], known: dict[str, Known]
+) -> dict[str, Known]:
+    """What is known of variables where a round of a loop within others begins."""
+    return {**{name: outer[name] for name in outer.keys() - assigned}, **known}
 
 
 def _as_branches(statement: ast.stmt) -> ast.If:

@@ -14,7 +14,7 @@ from tests.contract.application import (  # noqa: E402
     test_places_of_extrema,
     test_scans,
 )
-from tests.contract.loops import test_conditions_of_loops  # noqa: E402
+from tests.contract.loops import test_conditions_of_loops, test_ways_in_rounds  # noqa: E402
 from tests.contract.tensors import (  # noqa: E402
     test_beside,
     test_meeting_in_positions,
@@ -94,6 +94,7 @@ _CHOSEN = {
         "test_what_rounds_before_had_is_asked",
         "test_rows_and_columns_that_are_not_there_end_no_later",
     ),
+    test_ways_in_rounds: ("test_a_way_keeps_what_there_was_before_the_round",),
     test_by_zero: (
         "test_an_integer_by_zero_is_zero_and_nothing_else_changes",
         "test_a_sum_of_what_was_divided_has_the_elements_that_exist",

@@ -155,13 +155,15 @@ class Branches(Carried):
         other: Knowns,
     ) -> None:
         """Where one way lacks masks, what a loop carries keeps what it had."""
-        for name in sorted(assigned & before.keys() & self.carried.keys()):
+        for name in sorted(assigned & before.keys() & self.starts.keys()):
             if name in one and name in other:
-                self.unite_ways(name, before[name], statement, one, other)
+                # What is kept is what it had before the round, whatever the round assigned before.
+                start = self.starts[name]
+                self.unite_ways(name, start, statement, one, other)
                 ways = (one, statement.body, other), (other, statement.orelse, one)
                 for way, block, beside in ways:
                     shared = self.shared(assigned, way[name], beside[name])
-                    way[name] = self.after_way(name, before[name], way[name], shared, block)
+                    way[name] = self.after_way(name, start, way[name], shared, block)
 
     def of_ways(self, assigned: set[str], one: Knowns, other: Knowns) -> Knowns:
         """What holds after both ways."""
@@ -183,7 +185,7 @@ class Branches(Carried):
         That is done on demand: for what follows in the branch that the ``if`` is in, and after that.
         """
         for name in sorted(assigned & one.keys() & other.keys()):
-            if name not in self.carried or name not in before:
+            if name not in self.starts or name not in before:
                 self.follow_ways(name, statement, one, other)
         return self.of_ways(assigned, one, other)
 

@@ -28,6 +28,7 @@ class Knowledge:
         wanted: what else was found to be needed.
         carried: for each variable that the innermost loop carries that assigns it, which loop that is,
             and what holds its value before a round (None where that is not needed).
+        starts: what is known of the variables that loops carry where a round begins.
         rounds: the variables of loops themselves.
         ends: what those of them stay below that count up from 0.
         ways: what is known of both values of the choice that was visited last.
@@ -40,6 +41,7 @@ class Knowledge:
         self.needed = needed
         self.wanted: set[Any] = set()
         self.carried: dict[str, tuple[Any, str | None]] = {}
+        self.starts: dict[str, Known] = {}
         self.rounds: set[str] = set()
         self.ends: dict[str, Symbol] = {}
         self.ways = UNKNOWN, UNKNOWN
