@@ -49,14 +49,6 @@ EXPECTED: tuple[str, ...] = (
     r"does not fit '\w+', whose elements are",
 )
 
-#: The same of programs with elements of float64: by itself and beside integers a literal is one too, which
-#: is drawn as a float32 still.
-OF_TWO_FLOATS = (
-    r"different element types: float|changes what '\w+' is: float",
-    r"needs tiles of one type, but got float",
-    r"takes float32, but got float64|Expected dtype \['fp32'\] but got fp64",
-)
-
 #: What Triton says of numbers that a tile's type does not hold, which its interpreter hands on as it is.
 OF_TRITON = re.compile(r"unsigned tensor and a negative scalar|Scalar \S+ is out of range for type")
 
@@ -166,8 +158,7 @@ def outcome(program: Program, backend: str) -> Outcome:
         else:
             if backend == "ahead" and "must be known when the kernel is compiled ahead" in text:
                 return Outcome("undeclared", text, seconds)
-            patterns = EXPECTED + (OF_TWO_FLOATS if program.is_wide else ())
-            is_right = any(re.search(pattern, text) for pattern in patterns)
+            is_right = any(re.search(pattern, text) for pattern in EXPECTED)
             if found := re.search(
                 r"is indexed with (-?\d+), and that dimension has size (\d+)", text
             ):

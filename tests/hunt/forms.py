@@ -26,6 +26,7 @@ from tests.hunt.values import (
     elementwise,
     is_float,
     is_integer,
+    own_float,
     promoted,
 )
 
@@ -123,6 +124,8 @@ def _strong(value: Value, dtype: str) -> Value:
 
 def _comparison(function: Callable[..., Any]) -> Callable[..., Value]:
     def compute(*operands: Value) -> Value:
+        if not any(is_float(value.dtype) for value in operands):
+            return elementwise(function, operands, "bool")
         dtype = promoted(operands[0].dtype, operands[1].dtype)
         return elementwise(function, _fitting(operands, dtype), "bool", is_smooth=False)
 
@@ -159,7 +162,7 @@ def _true_division(one: Value, other: Value) -> Value:
         _fitting((one, other), promoted(one.dtype, other.dtype, is_division=True))
     dtype = promoted(one.dtype, other.dtype, is_division=True)
     if not is_float(dtype):
-        dtype = "float32"
+        dtype = own_float[0]
     # What is not 0 here may be rounded to it.
     is_zero = np.abs(other.data) < _LEAST_NORMAL
     if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
@@ -274,7 +277,7 @@ _REAL: dict[str, tuple[Callable[..., Any], float]] = {
     "sigmoid": (_sigmoid, 16),
 }
 #: The type that a number has where it meets no other.
-OWN_TYPES = {"weak int": "int32", "weak float": "float32", "bfloat16": "float32"}
+OWN_TYPES = {"weak int": "int32", "bfloat16": "float32"}
 
 #: What is not defined for all numbers is asked of positive ones.
 _POSITIVE = ("sqrt", "sqrt_rn", "log", "log2", "rsqrt")
@@ -305,7 +308,11 @@ def _maximum(function: Callable[..., Any]) -> Callable[..., Value]:
 
     def of_typed(*operands: Value) -> Value:
         # A number has a type of its own here, as all arguments of Triton's function have.
-        return compute(*(_strong(v, OWN_TYPES.get(v.dtype, v.dtype)) for v in operands))
+        floats = {v.dtype for v in operands if is_float(v.dtype) and v.dtype not in WEAK}
+        own = OWN_TYPES | {"weak float": "float32" if floats - {"float64"} else own_float[0]}
+        operands = tuple(_strong(v, own.get(v.dtype, v.dtype)) for v in operands)
+        _of_one_signedness(operands)
+        return compute(*operands)
 
     return of_typed
 
@@ -314,7 +321,15 @@ form("maximum", "ntl.maximum({0}, {1})", "number tile, number", _maximum(np.maxi
 form("minimum", "ntl.minimum({0}, {1})", "number tile, number", _maximum(np.minimum))
 
 
+def _of_one_signedness(operands: Sequence[Value]) -> None:
+    """That none of several integers may become another by being chosen."""
+    kinds = {INTEGERS[value.dtype][1] for value in operands if value.dtype in INTEGERS}
+    if len(kinds) > 1:
+        raise Ambiguous("operands of both signednesses")
+
+
 def _where(condition: Value, one: Value, other: Value) -> Value:
+    _of_one_signedness((one, other))
     dtype = promoted(one.dtype, other.dtype)
     return elementwise(np.where, (condition, *_fitting((one, other), dtype)), dtype)
 

@@ -45,10 +45,8 @@ def program(seed: int, families: tuple[str, ...] = USUAL) -> Program:
             made = Maker(choose, begun(base)).program()
         except Ambiguous:
             continue
-        # What a float is given as is known once it is known what is touched.
-        if made is not None and (
-            made.is_wide == base.is_wide or "f" not in dict(_used(made).scalars)
-        ):
+        # What floats are is known once it is known what is touched.
+        if made is not None and made.is_wide == base.is_wide:
             made = _used(made)
             return replace(made, left_out=choose.choice((0, 0, 0, *range(len(made.numbers) + 1))))
 

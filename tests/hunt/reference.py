@@ -25,6 +25,7 @@ from tests.hunt.values import (
     constant,
     exact,
     number,
+    own_float,
     unequal_meetings,
 )
 
@@ -67,6 +68,7 @@ class State:
 
 def begun(program: Program) -> State:
     """The state before the first statement."""
+    own_float[0] = "float64" if program.is_wide else "float32"
     tensors = {parameter.name: arranged(parameter) for parameter in program.parameters}
     grids = {tensor.grid for tensor in tensors.values()}
     if len(grids) > 1:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.hunt.description import Program, with_shapes
 from tests.hunt.executions import Outcome, outcome
 from tests.hunt.values import Ambiguous
+
+P = TypeVar("P")
 
 #: How long one program may be made smaller for, in seconds.
 PATIENCE = 30.0
@@ -19,19 +21,37 @@ PATIENCE = 30.0
 
 def minimal(program: Program, backend: str, found: Outcome) -> tuple[Program, Outcome]:
     """The smallest program found that fails as this one does, and how it fails."""
+    errors = (Ambiguous, ValueError, IndexError, TypeError, KeyError, StopIteration)
+    return smallest(program, found, candidates, lambda each: outcome(each, backend), errors)
+
+
+def smallest(
+    program: P,
+    found: Outcome,
+    smaller: Callable[[P], Iterable[P]],
+    outcome: Callable[[P], Outcome],
+    errors: tuple[type[BaseException], ...],
+) -> tuple[P, Outcome]:
+    """`minimal` of programs of any kind.
+
+    Args:
+        smaller: programs that are a little smaller.
+        outcome: what becomes of one.
+        errors: what is raised of one that is no program.
+    """
     until = time.monotonic() + PATIENCE
-    smaller = True
-    while smaller and time.monotonic() < until:
-        smaller = False
-        for candidate in candidates(program):
+    is_smaller = True
+    while is_smaller and time.monotonic() < until:
+        is_smaller = False
+        for candidate in smaller(program):
             if time.monotonic() > until:
                 break
             try:
-                other = outcome(candidate, backend)
-            except (Ambiguous, ValueError, IndexError, TypeError, KeyError, StopIteration):
+                other = outcome(candidate)
+            except errors:
                 continue
             if signature(other) == signature(found):
-                program, found, smaller = candidate, other, True
+                program, found, is_smaller = candidate, other, True
                 break
     return program, found
 

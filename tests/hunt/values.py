@@ -47,6 +47,9 @@ INTEGERS = {
 #: The types that Python's own numbers have until they meet another.
 WEAK = ("weak int", "weak float")
 
+#: The type of a literal float by itself or beside integers: in a program with elements of float64 it is one.
+own_float = ["float32"]
+
 
 def is_float(dtype: str) -> bool:
     return dtype in FLOATS or dtype == "weak float"
@@ -147,7 +150,7 @@ def promoted(first: str, second: str, is_division: bool = False) -> str:
         if is_float(second):
             return _divided(second) if is_division else second
         if first == "weak float":
-            return "float32"
+            return own_float[0]
         return "int32" if second == "bool" else second
     if is_float(first) or is_float(second):
         for name in ("float64", "float32"):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.hunt.executions import Outcome
-from tests.hunt.shrink import signature
+from tests.hunt.shrink import smallest
 from tests.hunt.variables.generate import NO_PROGRAM
 from tests.hunt.variables.program import TENSORS, Program
 from tests.hunt.variables.run import outcome
@@ -17,33 +16,19 @@ from tests.hunt.variables.run import outcome
 #: What the application is given.
 ALL = (*TENSORS, "n", "m", "f", "b")
 
-#: How long one program may be made smaller for, in seconds.
-PATIENCE = 30.0
-
 
 def minimal(program: Program, backend: str, found: Outcome) -> tuple[Program, Outcome]:
     """The smallest program found that fails as this one does, and how it fails."""
-    until = time.monotonic() + PATIENCE
     tried = {program.text}
-    smaller = True
-    while smaller and time.monotonic() < until:
-        smaller = False
-        for candidate in candidates(program):
-            if time.monotonic() > until:
-                break
-            if (candidate.text in tried and candidate.text != program.text) or unknown(
-                candidate.text
-            ):
-                continue
-            tried.add(candidate.text)
-            try:
-                other = outcome(candidate, backend)
-            except NO_PROGRAM:
-                continue
-            if signature(other) == signature(found):
-                program, found, smaller = candidate, other, True
-                break
-    return program, found
+
+    def new(current: Program) -> Iterator[Program]:
+        for candidate in candidates(current):
+            is_new = candidate.text not in tried or candidate.text == current.text
+            if is_new and not unknown(candidate.text):
+                tried.add(candidate.text)
+                yield candidate
+
+    return smallest(program, found, new, lambda each: outcome(each, backend), NO_PROGRAM)
 
 
 def unknown(text: str) -> set[str]:
