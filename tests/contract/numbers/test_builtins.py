@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+
+import enum
+
 import pytest
 import torch
 
@@ -39,6 +42,19 @@ def of_a_tuple(x, y):
     y = min((x, 2 * x)) + max((1, 2))  # noqa: F841
 
 
+class Mode(enum.Enum):
+    FAST = 1
+    EXACT = 2
+
+
+def of_a_member(x, y):
+    known = (
+        isinstance(Mode.FAST, Mode) + 2 * isinstance(Mode.FAST, int) + 4 * (type(Mode.FAST) is Mode)
+    )
+    known += 8 * (str(Mode.FAST) == "Mode.FAST") + 16 * hasattr(Mode.FAST, "name")
+    y = x * known  # noqa: F841
+
+
 @pytest.mark.parametrize(
     ("application", "expected"),
     [
@@ -46,6 +62,7 @@ def of_a_tuple(x, y):
         (in_a_comprehension, X + 0.5),
         (in_a_helper, X.clamp(min=0.5)),
         (of_a_chain, torch.maximum(X, 2 * X).clamp(min=0.5) + torch.maximum(X, 2 * X)),
+        (of_a_member, X * 29),
         (of_a_tuple, torch.minimum(X, 2 * X) + 2),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

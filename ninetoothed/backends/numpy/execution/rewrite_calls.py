@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -23,6 +24,9 @@ from ninetoothed.parsing.elements import is_whole
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.program.effects import is_atomic
+
+#: Of Python's own functions, those that ask what an object is: a member of an enumeration is not its value there.
+_OF_OBJECTS = (isinstance, type, str, repr, hasattr)
 
 
 class CallRewriter(ExpressionRewriter):
@@ -89,7 +93,12 @@ class CallRewriter(ExpressionRewriter):
         if is_one_of(function, OWN_BUILTINS):
             own = trees.hook_call("__builtin__", ast.Constant(function.__name__))
             node.func = ast.copy_location(own, node.func)
+        if is_one_of(function, _OF_OBJECTS) and any(map(self._is_member, node.args[:1])):
+            return node
         return self._with_values(node)
+
+    def _is_member(self, node: ast.expr) -> bool:
+        return isinstance(self.resolved(node), enum.Enum)
 
     def _atomic(self, node: ast.Call, name: str) -> ast.Call:
         """An atomic operation, which is given the place of what stands first."""
