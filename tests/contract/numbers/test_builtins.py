@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
-
 import enum
+import math
 
 import pytest
 import torch

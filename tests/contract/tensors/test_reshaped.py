@@ -143,3 +143,20 @@ def test_what_was_reshaped_is_reduced_as_in_numpy(row, num_warps):
     kernel(x, y)
     expected = np.broadcast_to(row.expected(x.cpu().numpy()), row.result)
     np.testing.assert_allclose(y.cpu().numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3, 5, 7), (2, 3, 5, 4)])
+def test_of_more_than_two_dimensions_the_last_two_are_exchanged(shape):
+    """Triton's own ``.T`` is of matrices, and its interpreter's turns all dimensions round."""
+
+    def application(x, y):
+        y = (x + 1).T * 2 + ntl.sum(x.T, axis=-1, keep_dims=True)  # noqa: F841
+
+    def arrangement(*tensors):
+        return tuple(tensor.tile((-1,) * len(shape)) for tensor in tensors)
+
+    x = torch.randn(shape)
+    y = torch.full_like(x.mT.contiguous(), float("nan"))
+    tensors = Tensor(len(shape)), Tensor(len(shape))
+    ninetoothed.make(arrangement, application, tensors)(x, y)
+    torch.testing.assert_close(y, (x + 1).mT * 2 + x.mT.sum(-1, keepdim=True))

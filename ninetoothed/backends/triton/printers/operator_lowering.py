@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ninetoothed.backends.triton.ir.trees import language
 from ninetoothed.backends.triton.printers.validity import ValidityLowering
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
@@ -79,6 +80,12 @@ class OperatorLowering(ValidityLowering):
         if not self._emission.facts.beside_float64:
             return None
         return self._emission.call("as_float", self.visit(node.args[0]))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """``.T``, which is Triton's of a matrix alone: of more dimensions it exchanges the last two."""
+        is_batch = node.attr == "T" and (type_of(node.value).rank or 0) > 2
+        self.generic_visit(node)
+        return language("trans", node.value) if is_batch else node
 
     def _ceil_quotient(self, node: ast.Call) -> ast.expr | None:
         """``cdiv`` by what may be 0; None of any other call."""
