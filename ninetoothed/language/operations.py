@@ -233,7 +233,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
             "sort",
             home="standard",
             shape="sorted",
-            identity="highest",
+            identity="last",
             places={"descending": 2},
             member_of="tile",
         ),

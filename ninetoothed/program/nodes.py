@@ -18,7 +18,7 @@ from ninetoothed.tensors.views import View
 NodeT = TypeVar("NodeT", bound=ast.AST)
 
 #: What stands in the place of a padded lane, so that it does not take part in a reduction.
-IDENTITIES = frozenset({"zero", "one", "lowest", "highest", "all_ones", "nowhere"})
+IDENTITIES = frozenset({"zero", "one", "lowest", "highest", "last", "all_ones", "nowhere"})
 
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from tests.contract.application import (  # noqa: E402
     test_places_of_extrema,
     test_scans,
 )
+<<<<<<< HEAD
 from tests.contract.loops import test_conditions_of_loops, test_ways_in_rounds  # noqa: E402
 from tests.contract.tensors import (  # noqa: E402
     test_beside,
@@ -21,6 +22,10 @@ from tests.contract.tensors import (  # noqa: E402
     test_positions_of_padding,
     test_reshaped,
 )
+=======
+from tests.contract.numbers import test_orders  # noqa: E402
+from tests.contract.tensors import test_beside, test_meeting_in_positions, test_reshaped  # noqa: E402
+>>>>>>> 74009dc9 (NaN is the greatest in order, a histogram counts what is in a bin alone, of any integers, and topk finds one of a whole tile)
 from tests.contract.variables import (  # noqa: E402
     test_closures,
     test_order,
@@ -63,7 +68,16 @@ _CHOSEN = {
         "test_no_more_than_all_are_the_greatest",
         "test_fewer_than_all_are_in_32_bits",
     ),
-    test_reshaped: ("test_what_was_reshaped_is_reduced_as_in_numpy",),
+    test_orders: (
+        "test_nan_is_the_greatest_in_order",
+        "test_nan_is_among_the_greatest",
+        "test_the_greatest_alone_is_one_of_a_whole_tile",
+        "test_what_is_in_no_bin_is_not_counted",
+    ),
+    test_reshaped: (
+        "test_what_was_reshaped_is_reduced_as_in_numpy",
+        "test_of_more_than_two_dimensions_the_last_two_are_exchanged",
+    ),
     test_stores: (
         "test_what_threads_are_still_to_load_no_other_stores_to",
         "test_of_what_moved_that_alone_is_stored_which_exists",

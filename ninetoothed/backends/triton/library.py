@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.division import (  # noqa: F401
     floor_remainder,
     quotient_of_truth,
 )
+from ninetoothed.backends.triton.orders import histogram, sort, topk  # noqa: F401
 from ninetoothed.backends.triton.python_numbers import (  # noqa: F401
     MINUS_ZERO,
     as_float,
@@ -34,7 +35,6 @@ from ninetoothed.backends.triton.scans import (  # noqa: F401
     is_one_long,
     packed,
     packed_axis,
-    topk,
     unpacked,
 )
 from ninetoothed.backends.triton.specialization import magic_division
@@ -225,6 +225,15 @@ def exclude_lowest(value, mask):
 def exclude_highest(value, mask):
     """``value`` where ``mask`` holds, else the greatest value of its type: that of a minimum."""
     return tl.where(mask, value, _constant(_highest(value.dtype), value.dtype))
+
+
+@triton.jit
+def exclude_last(value, mask):
+    """``value`` where ``mask`` holds, else what comes last in order: NaN, or the greatest integer."""
+    if value.dtype.is_floating():
+        return tl.where(mask, value, _constant(float("nan"), value.dtype))
+    else:
+        return exclude_highest(value, mask)
 
 
 @triton.jit

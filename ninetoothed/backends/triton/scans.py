@@ -1,4 +1,4 @@
-"""Scans, flips and the greatest elements along a dimension, for emitted kernels.
+"""Scans and flips along a dimension, for emitted kernels.
 
 Where a thread holds several copies of an element, which Triton may have in a tile with dimensions of size 1,
 its scans are wrong or refused (seen in 3.6, on an H200). So a tile is scanned without such dimensions.
@@ -138,18 +138,3 @@ def flip_whole(value, dim: tl.constexpr):
         return value
     else:
         return tl.flip(value, dim)
-
-
-@triton.constexpr_function
-def _is_within(count: int, size: int) -> bool:
-    return 1 <= count <= size and count & (count - 1) == 0
-
-
-@triton.jit
-def topk(value, k: tl.constexpr, dim: tl.constexpr = None):
-    """The ``k`` greatest elements along the last dimension, of a size that is known only here."""
-    tl.static_assert(
-        _is_within(k, value.shape[len(value.shape) - 1]),
-        "ntl.topk needs a power of two of at most as many elements as the tile has",
-    )
-    return tl.topk(value, k, dim)

@@ -16,12 +16,14 @@ from ninetoothed.language.promotion import integer_bounds
 
 @functools.cache
 def identity_value(identity: str, dtype: DType) -> Any:
-    """``identity`` ("zero", "one", "lowest", "highest", "all_ones") as a NumPy scalar of a type."""
+    """``identity`` ("zero", "one", "lowest", "highest", "last", "all_ones") as a NumPy scalar of a type."""
     if identity in ("zero", "one"):
         return dtype.numpy.type(identity == "one")
     if identity == "all_ones":
         return np.invert(dtype.numpy.type(0))
-    is_highest = identity == "highest"
+    if identity == "last" and dtype.kind == "float":
+        return dtype.numpy.type(np.nan)
+    is_highest = identity in ("highest", "last")
     if dtype.kind != "float":
         return dtype.numpy.type(integer_bounds(dtype)[is_highest])
     if dtype.name == "float8_e4m3":  # has no infinity

@@ -69,12 +69,15 @@ def _along_last(tile: Tile) -> Validity:
 
 
 def _sorted(tile: Tile, identity: str, is_descending: bool) -> np.ndarray:
-    data = np.sort(without_padding(tile, identity), axis=-1)
+    # Of these NumPy knows what NaN is: it comes last.
+    between = accumulator(tile.dtype)
+    data = np.sort(cast_array(without_padding(tile, identity), tile.dtype, between), axis=-1)
+    data = cast_array(data, between, tile.dtype)
     return np.flip(data, -1) if is_descending else data
 
 
 def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
-    """``x`` sorted along its last dimension; padding comes last."""
+    """``x`` sorted along its last dimension, NaN as the greatest; padding comes last."""
     tile = as_tile(x)
     _check_last("sort", tile, dim)
     is_descending = bool(descending)

@@ -1,5 +1,5 @@
-"""Scans of tiles that may have dimensions of size 1, which Triton's own are not to be used for; `topk`; and
-`softmax` along any dimension."""
+"""Scans of tiles that may have dimensions of size 1, which Triton's own are not to be used for; what is in order;
+and `softmax` along any dimension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import ValueType
 
-NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "topk", "softmax"})
+#: What is done by functions of the library that take the same arguments.
+_ORDERS = frozenset({"histogram", "sort", "topk"})
+
+NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "softmax", *_ORDERS})
 
 
 def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission) -> ast.expr:
@@ -23,11 +26,7 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
     if called == "softmax":
         return _softmax(node)
     tile = scanned.items[0] if scanned.items else scanned
-    if called == "topk":
-        # Of a size that is known, `make` has looked at how many are asked for.
-        is_known = tile.shape and isinstance(tile.shape[-1], int)
-        if is_known:
-            return node
+    if called in _ORDERS:
         of_all = [*Given(node).all_from(0)] if isinstance(node.func, ast.Attribute) else node.args
         return ast.Call(emission.function(called), of_all, node.keywords)
     if tile.shape and all(isinstance(size, int) and size > 1 for size in tile.shape):
