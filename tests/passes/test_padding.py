@@ -48,7 +48,7 @@ FULL = "mask(x, (0, 1))"
         (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(masked(x, {FULL}, 'one'), 1)"),
         (lambda x: ntl.softmax(x, 1), f"ntl.softmax(masked(x, {FULL}, 'lowest'), 1)"),
         (lambda x: ntl.xor_sum(x, 0), "ntl.xor_sum(x, 0)"),
-        (lambda x: ntl.sort(x), f"ntl.sort(masked(x, {FULL}, 'highest'))"),
+        (lambda x: ntl.sort(x), f"ntl.sort(masked(x, {FULL}, 'last'))"),
         (lambda x: ntl.sort(x, 1, True), f"ntl.sort(masked(x, {FULL}, 'lowest'), 1, True)"),
         (
             lambda x: ntl.max(ntl.libdevice.fast_expf(x)),
