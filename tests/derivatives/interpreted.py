@@ -26,7 +26,9 @@ def results() -> dict[str, Any]:
             name: functools.partial(case.check, torch.float32) for name, case in CASES.items()
         }
         checks |= {
-            name: program.check for name, program in PROGRAMS.items() if program.is_interpreted
+            f"program {name}": program.check
+            for name, program in PROGRAMS.items()
+            if program.is_interpreted
         }
         for name, check in checks.items():
             ran += 1

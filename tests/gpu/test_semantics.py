@@ -14,18 +14,14 @@ from tests.contract.application import (  # noqa: E402
     test_places_of_extrema,
     test_scans,
 )
-<<<<<<< HEAD
 from tests.contract.loops import test_conditions_of_loops, test_ways_in_rounds  # noqa: E402
+from tests.contract.numbers import test_orders  # noqa: E402
 from tests.contract.tensors import (  # noqa: E402
     test_beside,
     test_meeting_in_positions,
     test_positions_of_padding,
     test_reshaped,
 )
-=======
-from tests.contract.numbers import test_orders  # noqa: E402
-from tests.contract.tensors import test_beside, test_meeting_in_positions, test_reshaped  # noqa: E402
->>>>>>> 74009dc9 (NaN is the greatest in order, a histogram counts what is in a bin alone, of any integers, and topk finds one of a whole tile)
 from tests.contract.variables import (  # noqa: E402
     test_closures,
     test_order,

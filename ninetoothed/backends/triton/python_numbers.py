@@ -130,11 +130,13 @@ def _held(value):
 @triton.jit
 def compared(left, sign: tl.constexpr, right):
     """A comparison of numbers, of which one may be signed, and one not."""
+    # Triton compiles what stands behind a `return` in a branch that is taken, too: hence one `if` for all.
     if not _loses_signs(left, right):
         return _compared(left, sign, right)
-    result = _compared(_held(left), sign, _held(right))
-    # Of one below 0 it is what it is of 0 and a greater number.
-    if _is_signed(left):
+    elif _is_signed(left):
+        # Of one below 0 it is what it is of 0 and a greater number.
+        result = _compared(_held(left), sign, _held(right))
         return tl.where(left < 0, _compared(-1, sign, 0), result)
     else:
+        result = _compared(_held(left), sign, _held(right))
         return tl.where(right < 0, _compared(0, sign, -1), result)
