@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.arguments import argument, arguments_of, is_axis
+from ninetoothed.derivatives.positions import is_at
 from ninetoothed.derivatives.rounds import Access, repeating
 from ninetoothed.derivatives.tape import (
     Dims,
@@ -183,7 +184,8 @@ class Values:
         indices = node.indices[: len(node.indices) - count]
         place = nodes.TileRef(parameter=node.parameter, indices=indices)
         found = self.leaf(self.read(self.at(nodes.Load(tile=place), node)), node)
-        mask = self._mask(found, positions)
+        dims = tuple(n if axis in positions else 1 for axis, n in enumerate(found.dims or ()))
+        mask = Operand(name(self.named(Operand(is_at(found, positions), dims), "is_chosen")), dims)
         kept = rules.template("where(m, t, 0.0)", m=mask.expression, t=found.expression)
         operands = [mask, found, Operand(ast.Constant(0.0), ())]
         where = rules.elementwise(derivatives.RULES["where"])
@@ -196,24 +198,6 @@ class Values:
             assert rule is not None
             found = self.step(total, [found], rule, node, wish)
         return found
-
-    def _mask(self, tile: Operand, positions: dict[int, Operand]) -> Operand:
-        """Which elements of a tile are at the positions of its dimensions."""
-        assert tile.dims is not None
-        made: list[ast.expr] = []
-        for axis, position in positions.items():
-            text = f"arange(0, t.shape[{axis}]) == p"
-            if len(tile.dims) > 1:
-                places = ", ".join(
-                    ":" if each == axis else "None" for each in range(len(tile.dims))
-                )
-                text = f"arange(0, t.shape[{axis}])[{places}] == p"
-            made.append(rules.template(text, t=tile.expression, p=position.expression))
-        test = made[0]
-        for each in made[1:]:
-            test = ast.BinOp(test, ast.BitAnd(), each)
-        dims = tuple(n if axis in positions else 1 for axis, n in enumerate(tile.dims))
-        return Operand(name(self.named(Operand(test, dims), "is_chosen")), dims)
 
     def operator(self, node: ast.BinOp | ast.UnaryOp, wish: str) -> Operand:
         row = rules.OPERATORS.get(type(node.op))

@@ -1,0 +1,25 @@
+"""Which elements of a tile a position chooses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from ninetoothed.derivatives import rules
+from ninetoothed.derivatives.tape import Operand
+
+
+def is_at(tile: Operand, positions: Mapping[int, Operand]) -> ast.expr:
+    """Whether the elements of a tile are at these positions of its dimensions."""
+    assert tile.dims is not None
+    made: list[ast.expr] = []
+    for axis, position in positions.items():
+        text = f"arange(0, t.shape[{axis}]) == p"
+        if len(tile.dims) > 1:
+            places = ", ".join(":" if each == axis else "None" for each in range(len(tile.dims)))
+            text = f"arange(0, t.shape[{axis}])[{places}] == p"
+        made.append(rules.template(text, t=tile.expression, p=position.expression))
+    test = made[0]
+    for each in made[1:]:
+        test = ast.BinOp(test, ast.BitAnd(), each)
+    return test
