@@ -163,7 +163,7 @@ def test_what_rounds_before_had_is_asked(application, expected, values):
     count = torch.zeros(1, dtype=torch.int32)
     tensors = tuple(Tensor(1) for _ in range(3))
     ninetoothed.make(arrangement, application, tensors)(x, y, count)
-    found, n = expected(x.cpu())
+    found, n = expected(x)
     assert (y.tolist(), int(count[0])) == (found.tolist(), n)
 
 

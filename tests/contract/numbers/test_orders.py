@@ -57,7 +57,7 @@ def descending(x, y):
 def test_nan_is_the_greatest_in_order(rows, dtype):
     dtype = getattr(torch, dtype)
     x = torch.tensor(rows, dtype=dtype)
-    in_order = torch.from_numpy(np.sort(x.double().numpy())).to(dtype)
+    in_order = torch.from_numpy(np.sort(x.double().cpu().numpy())).to(x)
     for application, expected in ((ascending, in_order), (descending, in_order.flip(-1))):
         y = run(application, x, torch.full_like(x, 77))
         torch.testing.assert_close(y, expected, rtol=0, atol=0, equal_nan=True)
@@ -71,7 +71,7 @@ def test_nan_is_among_the_greatest(rows, dtype, k):
         y = ntl.topk(x, k)  # noqa: F841
 
     x = torch.tensor(rows, dtype=dtype)
-    expected = torch.from_numpy(np.sort(x.double().numpy())).to(dtype).flip(-1)[:, :k]
+    expected = torch.from_numpy(np.sort(x.double().cpu().numpy())).to(x).flip(-1)[:, :k]
     y = run(application, x, torch.full((len(rows), k), 77).to(dtype))
     torch.testing.assert_close(y, expected, rtol=0, atol=0, equal_nan=True)
 

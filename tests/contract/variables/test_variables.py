@@ -42,6 +42,14 @@ def swapped_in_a_dictionary(x, n, y):
     y = pair["a"] * 100 + pair["b"]
 
 
+@case(lambda x, n: x * 0 + 5)
+def a_dictionary_that_a_list_holds(x, n, y):
+    y = x * 0 + 5
+    held = [{"a": y, "b": x}][0]
+    y = x
+    y = held["a"]
+
+
 @case(lambda x, n: x * 1001)
 def reversed_items(x, n, y):
     pair = (x, x * 10)

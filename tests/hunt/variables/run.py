@@ -40,6 +40,7 @@ EXPECTED: tuple[str, ...] = (
     r"is a value that the running kernel has computed: its elements",
     # Which tile a helper assigns, and which variable a later argument assigns too.
     r"and only the running kernel knows which tile is given",
+    r"Which value this is only the running kernel knows, and that chooses among numbers, tiles",
     r"gets a variable as it that a later argument assigns",
     r"is needed at compile time: a loop changes what it is",
     # A name that stands for a tile, where the tile is stored to under another one.

@@ -41,6 +41,8 @@ def read(value: Any) -> Any:
         return value._value()
     if kind in (tuple, list) and _has_reference(value):
         return kind(map(read, value))
+    if kind is dict and _has_reference(value):
+        return {key: read(item) for key, item in value.items()}
     if kind is Symbol:
         return context.value_of(value)
     return value
@@ -49,6 +51,8 @@ def read(value: Any) -> Any:
 def _has_reference(value: Any) -> bool:
     if type(value) in (tuple, list):
         return any(map(_has_reference, value))
+    if type(value) is dict:
+        return any(map(_has_reference, value.values()))
     return type(value) is TileReference
 
 
