@@ -222,9 +222,9 @@ class _Deriving:
         (absent,) = groups
         if not absent:
             return None
-        named = dict(self.parameters)
-        named |= {new: self.parameters[old] for old, new in {**gradients, **made}.items()}
-        found = Exchange(self.definition.arrangement, absent, named, beside=beside)
+        named = self.parameters | {n: self.parameters[o] for o, n in (gradients | made).items()}
+        given = self.definition.arrangement, absent, named
+        found = Exchange(*given, beside=beside, equal=self.equal)
         if self.parts is not None and all(map(found.may_be_in_parts, {*made.values()} - beside)):
             found.parts = self.parts
             found.fixed = self.fixed(absent, named)

@@ -8,7 +8,7 @@ the input's tiles are selected by a loop's round, that loop becomes a dimension 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,8 @@ from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.tape import assignment, name
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_read
-from ninetoothed.symbols.expr import Expression, as_symbol
-from ninetoothed.symbols.simplify import simplify
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.arrange import Arrangement, Parameter
 from ninetoothed.tensors.meta_operation import Rewrite
 from ninetoothed.tensors.tensor import Tensor
@@ -40,6 +40,7 @@ class Exchange:
         selected: for each tensor, by these variables, the middle level and its dimension.
         parts: in how many parts, at most, a sum is left to be added up; None: in one.
         beside: gradients of inputs that no programs share, stored in each round of the loops.
+        equal: what sizes are the same as.
         fixed: where sums are in parts, the tensors of which every round has the same tile.
         order: the new grid: dimensions of the grid that stay and variables of loops, as the dimensions
             of the input that they go along.
@@ -54,6 +55,7 @@ class Exchange:
     parts: int | None = None
     beside: frozenset[str] = frozenset()
     fixed: frozenset[str] = frozenset()
+    equal: Mapping[Symbol, Expression] = field(default_factory=dict)
 
     def _ordered(self, gradient: str) -> list[int | str]:
         grid, parameter = self.arrangement.grid, self.parameters[gradient]
@@ -195,7 +197,8 @@ class Exchange:
         for statement in flat:
             if not isinstance(statement, ast.For):
                 self._promote(statement, variable)
-        self._count(loop, variable, gradients)
+        counted = _counted(loop.iter, outside)
+        self._count(counted, variable, gradients)
         for statement in flat:
             if variable in names_read(statement):
                 raise ExchangeError(
@@ -224,13 +227,27 @@ class Exchange:
                 raise ExchangeError(f"`{node.parameter}` is selected from in several ways")
             node.indices = [index for place, index in zip(places, node.indices) if place not in at]
 
-    def _count(self, loop: ast.For, variable: str, gradients: Sequence[str]) -> None:
+    def _count(self, counted: Expression | None, variable: str, gradients: Sequence[str]) -> None:
+        """Notes how many rounds there are, of which each is to have a program."""
+        selecting = [
+            self.parameters[each].middle_levels[level][dim]
+            for each, known in self.selected.items()
+            for level, dim in (known.get(variable, (-1, -1)),)
+            if level >= 0
+        ]
         for gradient in gradients:
             level, dim = self.selected[gradient].get(variable, (-1, -1))
             if level < 0:
                 raise ExchangeError("its tiles are not selected by the round of a loop")
             size = self.parameters[gradient].middle_levels[level][dim]
+            # Of what another tensor has no tile the gradient is 0.
+            if counted is None or not any(self._is_same(counted, each) for each in selecting):
+                raise ExchangeError("not every tile is known to be read by a round of the loop")
             self.rounds.setdefault(variable, size)
+
+    def _is_same(self, one: Expression, other: Expression) -> bool:
+        pair = (as_symbol(each).substitute(self.equal) for each in (one, other))
+        return difference(*pair) == 0
 
     def _select(self, statement: ast.stmt, variables: Sequence[str]) -> None:
         for node in nodes.walk(statement):
@@ -330,6 +347,20 @@ def regrouped(
             result = result.unsqueeze(place)
             result = result.expand(tuple(entry if p == place else -1 for p in range(result.ndim)))
     return _split(result, [len(level) for level in levels], steps)
+
+
+def _counted(iterable: ast.expr, before: Sequence[ast.stmt]) -> Expression | None:
+    """How many rounds a loop from 0 on has; None where that is no size."""
+    if not isinstance(iterable, ast.Call) or len(iterable.args) != 1:
+        return None
+    (count,) = iterable.args
+    for statement in before:
+        if isinstance(statement, ast.Assign) and isinstance(count, ast.Name):
+            if [getattr(each, "id", "") for each in statement.targets] == [count.id]:
+                count = statement.value
+    if isinstance(count, ast.Constant) and isinstance(count.value, int):
+        return count.value
+    return count.symbol if isinstance(count, nodes.SymbolValue) else None
 
 
 def _split(tensor: Tensor, counts: Sequence[int], steps: Expression | None = None) -> Tensor:

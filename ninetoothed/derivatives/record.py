@@ -34,7 +34,6 @@ class Recorder(Values):
         self.program = program
         self._sums: dict[str, str] = {}
         self.summed: set[str] = set()
-        self._stored: dict[str, list[Access]] = {}
 
     def run(self) -> None:
         """Records the whole program.

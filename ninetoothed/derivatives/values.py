@@ -75,6 +75,7 @@ class Values:
         self._reads: list[dict[str, Operand]] = [{}]
         self._guards: list[Rule] = []
         self._rounds: list[str] = []
+        self._stored: dict[str, list[Access]] = {}
         self._plain: dict[str, ast.expr] = {}
 
     # Expressions.
@@ -359,9 +360,17 @@ class Values:
         for child in nodes.walk(copy):
             if isinstance(child, ast.Name):
                 child.id = self._current_of(child.id, child)
+            elif isinstance(child, nodes.Load | nodes.ElementLoad | nodes.SourceLoad):
+                self.check_unchanged(child, node)
             elif isinstance(child, ast.Call):
                 child.args = [self._spelled(each) for each in child.args]
         return copy
+
+    def check_unchanged(self, load: Any, node: ast.AST) -> None:
+        """Refuses what is no longer there when a backward kernel runs."""
+        parameter = load.tile.parameter if isinstance(load, nodes.Load) else load.parameter
+        if parameter in self.outputs and parameter not in self._stored:
+            raise refused(f"`{parameter}` is changed in place: it is read, then stored to.", node)
 
     def _spelled(self, node: ast.expr) -> ast.expr:
         """The shape of a variable as a tuple of its sizes, where they are known."""

@@ -114,11 +114,16 @@ def read_in_pairs(input, output):
         output[k] = input[j]
 
 
+def compared_with_what_was_there(input, output):
+    output = ntl.where(output > 0, input, 0.0)
+
+
 def bits(input, output):
     output = ntl.cast(ntl.cast(input, ntl.int32, bitcast=True), ntl.float32, bitcast=True)  # noqa: F841
 
 
 REFUSED = [
+    (blocks, compared_with_what_was_there, "changed in place", "ntl.where(output > 0"),
     (blocks, bits, "a value's bits", "ntl.cast(input, ntl.int32, bitcast=True)"),
     (rows, repeated, "while", "while ntl.max(x) < 1:"),
     (rows, branching, "known when the kernel runs", "if ntl.max(input) > 0:"),

@@ -185,6 +185,18 @@ def test_a_sum_that_is_needed_again_for_each_round_is_refused():
         product_operator(application)
 
 
+@pytest.mark.parametrize("fewer", [1, 2])
+def test_factors_of_which_not_every_tile_is_read(fewer):
+    def application(input, other, output):
+        accumulator = ntl.zeros(output.shape, dtype=ntl.float64)
+        for k in range(input.shape[0] - fewer):
+            accumulator += ntl.dot(input[k], other[k], out_dtype=ntl.float64)
+        output = accumulator  # noqa: F841
+
+    with pytest.raises(ApplicationError, match="of `input`, not every tile is known to be read"):
+        product_operator(application)
+
+
 def test_a_product_with_a_bias_and_a_factor():
     def application(input, other, bias, alpha, output):
         accumulator = ntl.zeros(output.shape, dtype=ntl.float64)
