@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.tape import Operand
+from ninetoothed.program.nodes import ElementLoad
+from ninetoothed.tensors.views import Run, View
 
 
 def is_at(tile: Operand, positions: Mapping[int, Operand]) -> ast.expr:
@@ -23,3 +26,11 @@ def is_at(tile: Operand, positions: Mapping[int, Operand]) -> ast.expr:
     for each in made[1:]:
         test = ast.BinOp(test, ast.BitAnd(), each)
     return test
+
+
+def is_of_whole_slices(node: ElementLoad, shape: Sequence[Any]) -> bool:
+    """Whether each dimension of a tile of this shape is taken whole or at a position."""
+    return all(
+        not isinstance(entry, Run) or View((entry,)).is_whole((size,))
+        for entry, size in zip(node.view.entries, shape)
+    )

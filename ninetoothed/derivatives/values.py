@@ -8,7 +8,7 @@ from typing import Any
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.arguments import argument, arguments_of, is_axis
-from ninetoothed.derivatives.positions import is_at
+from ninetoothed.derivatives.positions import is_at, is_of_whole_slices
 from ninetoothed.derivatives.rounds import Access, repeating
 from ninetoothed.derivatives.tape import (
     Dims,
@@ -31,7 +31,7 @@ from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import held
 from ninetoothed.symbols.expr import Expression
-from ninetoothed.tensors.views import Chosen, Fixed, Run, View
+from ninetoothed.tensors.views import Chosen, Fixed
 
 _LEAVES = (
     ast.Name,
@@ -107,7 +107,9 @@ class Values:
             return self.value(called, wish)
         if isinstance(node, ast.Call):
             return self.call(node, wish)
-        if isinstance(node, nodes.ElementLoad) and self._is_of_whole_slices(node):
+        if isinstance(node, nodes.ElementLoad) and is_of_whole_slices(
+            node, self.parameters[node.parameter].tile_shape
+        ):
             return self.chosen(node, wish)
         if isinstance(node, nodes.SourceLoad):
             raise refused(
@@ -144,14 +146,6 @@ class Values:
             self._blocks[depth].append(Read(own, tile, dims, node))
             known = self._reads[depth][key] = Operand(name(own), dims, own)
         return known
-
-    def _is_of_whole_slices(self, node: nodes.ElementLoad) -> bool:
-        """Whether each dimension of a tile is taken whole or at a position."""
-        shape, entries = self.parameters[node.parameter].tile_shape, node.view.entries
-        return all(
-            not isinstance(entry, Run) or View((entry,)).is_whole((size,))
-            for entry, size in zip(entries, shape)
-        )
 
     def check_rounds(self, tile: nodes.TileRef, depth: int, node: ast.AST) -> None:
         """Refuses a tile that several rounds of the loops around have."""
