@@ -290,7 +290,10 @@ class _Analysis(Branches):
             condition.note(statement.body)
             self.kept(statement.body, lasting, before, followed)
             if tail:
-                self.learn(assigned, condition.asked(lasting, partial))
+                # What else the round has assigned is what it left.
+                asked = condition.asked(lasting, partial)
+                known = {name: asked[name] for name in condition.names if name in asked}
+                self.learn(set(known), known)
                 self.block(tail)
                 statement.body += tail
         self.untouched = untouched | dict.fromkeys(assigned, frozenset())

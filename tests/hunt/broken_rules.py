@@ -192,7 +192,7 @@ _OTHERS = {
     "numpy: a minimum's identity is the lowest": Mutant(
         "numpy",
         _NUMPY + "language/identities.py",
-        'is_highest = identity == "highest"',
+        'is_highest = identity in ("highest", "last")',
         "is_highest = False",
     ),
     "numpy: a partly padded reduction exists nowhere": Mutant(
@@ -208,7 +208,10 @@ _OTHERS = {
         "keepdims=True) - np.cumsum(there, axis=axis) - 1",
     ),
     "numpy: a round without an element counts": Mutant(
-        "numpy", _TILE, "data = np.where(exists, value.data, before.data)", "data = value.data"
+        "numpy",
+        _NUMPY + "values/rounds.py",
+        "data = np.where(is_given, value.data, before.data)",
+        "data = value.data",
     ),
     "numpy: a result exists where its first operand does": Mutant(
         "numpy", _TILE, "    for tile in tiles:\n", "    for tile in tiles[:1]:\n"

@@ -331,7 +331,7 @@ def test_the_one_that_the_others_are_changes_of():
     [
         (stores_as_it_goes, "a loop that loads nothing by descriptor"),
         (reads_a_tile_itself, "`dot` has no layout"),
-        (sorts, "`sort` has no layout"),
+        (sorts, "`sort` is not known"),
         (begins_later, "a loop that does not begin at 0"),
         (goes_twice, "a program without a loop, or with several"),
         (decides_as_it_goes, "control flow in a loop"),
