@@ -8,6 +8,7 @@ language and its arrangement, a kernel like any other.
 - ``arguments``: the arguments of calls, as far as a derivative needs them
 - ``values``, ``record``: from a Program to a tape; expressions, then statements
 - ``rounds``: which tiles the rounds of loops have
+- ``positions``: which elements of a tile a position chooses
 - ``rules``: what an operation's gradient gives its operands
 - ``reverse``: from a tape to the statements that compute gradients
 - ``accesses``: which programs share an input's elements

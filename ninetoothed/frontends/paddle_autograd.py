@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.operator import OperatorDefinition
+from ninetoothed.kernels.operator import OperatorDefinition, missing_backward
 
 
 def registered(
@@ -32,7 +32,7 @@ def registered(
     if not definition.outputs:
         return forward, types
     none = replace(definition, saved=())
-    refusing = _layer(none, _missing(definition.name), forward).apply
+    refusing = _layer(none, missing_backward(definition.name), forward).apply
     is_recorded = paddle.is_grad_enabled
 
     def function(*arguments: Any, **keywords: Any) -> Any:
@@ -42,18 +42,6 @@ def registered(
         return forward(*arguments, **keywords)
 
     return function, types
-
-
-def _missing(operator: str) -> Callable[..., Any]:
-    """What stands for a backward that was not given: gradients would be lost in silence."""
-
-    def missing(*values: Any) -> Any:
-        raise ArgumentError(
-            f"operator {operator!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
-            'derived (backward="derive"), or detach its inputs'
-        )
-
-    return missing
 
 
 def _layer(

@@ -93,14 +93,12 @@ def _ending_of(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object] | No
     recorded = [place for place, tensor in enumerate(tensors) if tensor.requires_grad]
     if not recorded or not torch.is_grad_enabled():
         return None
-    others = [tensor for tensor in tensors if not tensor.requires_grad]
-    raise_versions = stored(others) if others else None
-    unrecorded = [place for place, tensor in enumerate(tensors) if not tensor.requires_grad]
+    others = [place for place, tensor in enumerate(tensors) if not tensor.requires_grad]
+    tell = stored([tensors[place] for place in others]) if others else len
 
     def end(given: Sequence[Any]) -> None:
         ends(_PLAINLY, [given[place] for place in recorded])
-        if raise_versions is not None:
-            raise_versions([given[place] for place in unrecorded])
+        tell([given[place] for place in others])
 
     return end
 

@@ -27,7 +27,7 @@ from ninetoothed.frontends.torch_dispatch import (
 )
 from ninetoothed.frontends.torch_in_place import check_in_place, in_place, no_rule
 from ninetoothed.frontends.torch_kinds import check_inputs
-from ninetoothed.kernels.operator import OperatorDefinition
+from ninetoothed.kernels.operator import OperatorDefinition, missing_backward
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
 
@@ -62,7 +62,7 @@ def registered(
         )
     is_changing = any(entry.is_changed for entry in definition.inputs)
     if definition.backward is None and not is_changing:
-        definition = replace(definition, backward=_missing(definition.name), saved=())
+        definition = replace(definition, backward=missing_backward(definition.name), saved=())
     contiguous = torch.contiguous_format
     like = functools.partial(torch.empty_like, memory_format=contiguous)
     allocate, forward = functions(_empty, like)
@@ -86,18 +86,6 @@ def registered(
     over_batch = _no_batch(definition) if is_changing else _over_batch(definition, function)
     torch.library.register_vmap(definition.name, over_batch, lib=library)
     return function, (torch.Tensor, torch.nn.Parameter)
-
-
-def _missing(operator: str) -> Callable[..., Any]:
-    """What stands for a backward that was not given: gradients would be lost in silence."""
-
-    def missing(*values: Any) -> Any:
-        raise ArgumentError(
-            f"operator {operator!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
-            'derived (backward="derive"), or detach its inputs'
-        )
-
-    return missing
 
 
 def _recorded(

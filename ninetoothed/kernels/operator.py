@@ -259,6 +259,18 @@ def autocast_rule(operator: str, program: Program, asked: str | None) -> str | N
     return asked
 
 
+def missing_backward(operator: str) -> Callable[..., Any]:
+    """What stands for a backward that was not given: gradients would be lost in silence."""
+
+    def missing(*values: Any) -> Any:
+        raise ArgumentError(
+            f"operator {operator!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
+            'derived (backward="derive"), or detach its inputs'
+        )
+
+    return missing
+
+
 def _kind(parameter: Parameter, operator: str) -> str:
     if parameter.kind == "tensor":
         return "tensor"

@@ -50,7 +50,7 @@ class Constants:
         copy: the same of a copy to shared memory that is begun rounds ahead.
         cache_bytes: what the second-level cache gives in a clock.
         shared_bytes: what shared memory gives in a clock.
-        row: bytes that memory gives in the time that a row takes which begins elsewhere than the last one ended.
+        row: what a row costs the memory besides its own bytes, in bytes: it begins elsewhere than the last one ended.
         dot: of the tensor cores' rate, what is reached.
         warp_dot: the same where each warp multiplies on its own, without Hopper's warp groups.
         overlap: how well different units work at once: 1 adds their times, a large number takes the

@@ -208,7 +208,8 @@ for _symbol, _name in {
 }.items():
     _function = _comparison(getattr(operator, _name))
     form(_symbol, f"({{0}} {_symbol} {{1}})", "number, number", _function, rows="")
-form("chained", "({0} < {1} <= {2})", "number, number, number", _chained, rows="")
+# Of sizes alone the first two may decide it: then it is no tile, as in Python.
+form("chained", "({0} < {1} <= {2})", "tile, number, number", _chained, rows="")
 for _symbol, _function in {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}.items():
     _text = f"({{0}} {_symbol} {{1}})"
     form(f"{_symbol} of integers", _text, "integers, integer", _bitwise(_function), rows="")

@@ -99,11 +99,15 @@ def test_first_choices_are_near_the_best_in_the_mean() -> None:
     assert statistics.mean(map(first_choice, TASKS.values())) >= 0.985
 
 
-@pytest.mark.parametrize(("limits", "count"), [(H200, 16), (H100, 15)], ids=("H200", "H100"))
-def test_first_choices_for_few_rows_are_reasonable(limits: DeviceLimits, count: int) -> None:
+@pytest.mark.parametrize(
+    ("limits", "count", "least"), [(H200, 16, 0.89), (H100, 15, 0.88)], ids=("H200", "H100")
+)
+def test_first_choices_for_few_rows_are_reasonable(
+    limits: DeviceLimits, count: int, least: float
+) -> None:
     speeds = [first_choice(task, limits) for task in FEW_ROWS[limits]]
     assert len(speeds) == count
-    assert min(speeds) >= 0.88
+    assert min(speeds) >= least
     assert statistics.mean(speeds) >= 0.97
 
 
