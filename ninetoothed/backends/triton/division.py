@@ -48,26 +48,31 @@ def _as_what(value: object, other: object) -> object:
     return tl.int32 if other.dtype.is_bool() else other.dtype.scalar
 
 
-@triton.jit
-def _counted(value, other):
-    """Truth values as integers, where they are divided by integers; anything else as it is."""
-    dtype: tl.constexpr = _as_what(value, other)
-    if dtype is None:
-        return value
-    else:
-        return value.to(dtype)
+# No function gives back an operand as it is: a number would become an int32 on its way.
 
 
 @triton.jit
 def quotient_of_truth(dividend, divisor):
     """``dividend / divisor``, of which one is truth values."""
-    return _counted(dividend, divisor) / _counted(divisor, dividend)
+    counted: tl.constexpr = _as_what(dividend, divisor)
+    by: tl.constexpr = _as_what(divisor, dividend)
+    if counted is not None:
+        dividend = dividend.to(counted)
+    if by is not None:
+        divisor = divisor.to(by)
+    return dividend / divisor
 
 
 @triton.jit
 def floor_remainder(dividend, divisor):
     """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
-    return _floor_remainder(_counted(dividend, divisor), _counted(divisor, dividend))
+    counted: tl.constexpr = _as_what(dividend, divisor)
+    by: tl.constexpr = _as_what(divisor, dividend)
+    if counted is not None:
+        dividend = dividend.to(counted)
+    if by is not None:
+        divisor = divisor.to(by)
+    return _floor_remainder(dividend, divisor)
 
 
 @triton.jit
@@ -95,7 +100,13 @@ def _remainder(dividend, divisor):
 @triton.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division that rounds down, as Python's."""
-    return _floor_quotient(_counted(dividend, divisor), _counted(divisor, dividend))
+    counted: tl.constexpr = _as_what(dividend, divisor)
+    by: tl.constexpr = _as_what(divisor, dividend)
+    if counted is not None:
+        dividend = dividend.to(counted)
+    if by is not None:
+        divisor = divisor.to(by)
+    return _floor_quotient(dividend, divisor)
 
 
 @triton.jit
