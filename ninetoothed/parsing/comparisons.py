@@ -67,6 +67,12 @@ class ComparisonFrame(ExpressionFrame):
                     right = Runtime(self.saved(right.node, node, "value"))
                 values[index + 1] = Runtime(clone(right.node))
             results.append(self._compare(left, op, right, node))
+        if any(isinstance(result, Runtime) for result in results):
+            # A tile's comparison is a tile, also where a constant decides what it holds.
+            results = [
+                r if self.truth(r) is not False else Runtime(self.expression(r, node))
+                for r in results
+            ]
         return self._conjunction(results, node)
 
     def _compared_in_steps(self, node: ast.Compare) -> Value:

@@ -164,6 +164,11 @@ def chained_comparison_of_tiles(x, out):
     out = ntl.where(-2 < x < 6, 1, 0)
 
 
+@case(INTEGERS, expected=lambda x: (x > 2).astype(np.int32))
+def chained_comparison_of_tiles_of_which_none_holds(x, out):
+    out = ntl.where((x < 6 <= -2).logical_or(x > 2), 1, 0)
+
+
 @case(INTEGERS, 3, expected=lambda x, n: x + 10)
 def and_of_scalars(x, n, out):
     if n > 0 and 10 // n == 3:

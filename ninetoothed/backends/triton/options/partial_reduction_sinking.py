@@ -137,7 +137,9 @@ def _defer(draft: Draft, block: list[ast.stmt], loop: ast.For, found: _Sum) -> b
     place = found.statement
     carried: ast.expr = read(parts, place)
     if found.factor is not None:
-        column = ast.Call(LibraryRef(name="as_column"), [found.factor], [])
+        column = found.factor
+        if not isinstance(column, ast.Constant):
+            column = ast.Call(LibraryRef(name="as_column"), [column], [])
         carried = ast.BinOp(carried, ast.Mult(), column)
     added = ast.Call(LibraryRef(name="partial_sums"), [found.value], [])
     position = loop.body.index(place)
