@@ -43,8 +43,8 @@ format: $(STAMP)  ## let ruff format the tree and mend what it can
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-gpu-test:  ## the tests that need a CUDA device, with GPU_PYTHON's own packages
-	@$(GPU_PYTHON) -m pytest -q tests/gpu --durations=15 $(ARGS)
+gpu-test:  ## the contract on a CUDA device, and the tests that need one, with GPU_PYTHON's own packages
+	@NINETOOTHED_TEST_DEVICE=cuda $(GPU_PYTHON) -m pytest -q tests/gpu tests/contract --ignore=tests/contract/test_on_interpreter.py --durations=15 $(ARGS)
 
 bench:  ## the ten tasks beside hand-written Triton and PyTorch on a CUDA device, with GPU_PYTHON's own packages
 	@$(GPU_PYTHON) -m benchmarks.tasks $(ARGS)

@@ -30,8 +30,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "reproducible"))
 
 
 @pytest.fixture(autouse=True)
-def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
-    """``NINETOOTHED_TEST_DEVICE=cuda`` has PyTorch make the contract's tensors on a GPU."""
+def _test_device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """``NINETOOTHED_TEST_DEVICE=cuda`` has PyTorch make the contract's tensors on a GPU, with exact products;
+    kernels take their first choice there: each is called once or twice."""
     device = os.environ.get("NINETOOTHED_TEST_DEVICE")
     # Those of `gpu` say themselves where each tensor is.
     if not device or "tests/gpu/" in request.path.as_posix():
@@ -40,6 +41,8 @@ def _test_device(request: pytest.FixtureRequest) -> Iterator[None]:
 
     import torch
 
+    monkeypatch.setenv("NINETOOTHED_TUNE", "none")
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     previous = torch.get_default_device()
     torch.set_default_device(device)
     try:

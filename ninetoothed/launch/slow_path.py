@@ -91,18 +91,19 @@ class SlowPath:
         as_called = bound
         bound = {**bound, **{name: values[place] for name, place in self._scalars}}
         try:
-            key = self.key_of(*bound.values())
+            key, is_whole = self.key_of(*bound.values()), True
         except Exception:
             if not definition.untouched:
                 raise
             # Something with a shape stands where no tensor is needed.
             key = tuple(sorted((name, str(entry)) for name, entry in given.items()))
+            is_whole = False
         # One thread plans a new key; the others wait for what it finds.
         with self._planning:
             entry = self.plans.get(key)
             if entry is None:
                 entry, family = self._new_entry(definition, given, values, bound)
-                if family is not None and self.number_places:
+                if family is not None and is_whole and self.number_places:
                     families, apart = self._families, self._apart(key)
                     families.pop(apart, None)
                     keep(families, apart, (family, entry, definition), MOST_PLANS)

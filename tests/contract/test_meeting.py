@@ -16,9 +16,6 @@ from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.meetings import agreement
 from tests.contract.kernels import B, blocks_of_rows, tiles
 
-#: Where the kernels run.
-DEVICE = "cpu"
-
 BLOCK = block_size()
 
 
@@ -52,7 +49,7 @@ def matrices(x, w, y):
 
 
 def filled(*shape):
-    return torch.full(shape, 2.0, device=DEVICE)
+    return torch.full(shape, 2.0)
 
 
 def made(application, arrangement, *shapes, others=None):

@@ -7,7 +7,6 @@ import torch
 
 import ninetoothed.language as ntl
 from ninetoothed.errors import ArgumentError
-from tests.contract import test_meeting_in_flow as flow
 from tests.contract.kernels import blocks_of_rows
 from tests.contract.test_meeting_in_flow import blocks, called, given, made, whole
 
@@ -156,7 +155,7 @@ def test_a_tensor_that_a_number_leaves_out_may_be_of_any_size(application, arran
 
 @pytest.mark.parametrize("application", DECIDED, ids=lambda a: a.__name__)
 def test_what_data_decide_may_be_and_is_refused(application):
-    flag = torch.zeros(1, dtype=torch.int32, device=flow.DEVICE)
+    flag = torch.zeros(1, dtype=torch.int32)
     kernel = made(application, whole, (12,), (11,), (12,), (1,))
     with pytest.raises(ArgumentError, match="11 in dimension 0 of `w`"):
         kernel(*given(whole, (12,), (11,), (12,))["arguments"], flag)

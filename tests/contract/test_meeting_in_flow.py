@@ -11,9 +11,6 @@ from ninetoothed import Tensor
 from ninetoothed.errors import ArgumentError
 from tests.contract.kernels import B, blocks_of_rows
 
-#: Where the kernels run.
-DEVICE = "cpu"
-
 
 def blocks(*tensors):
     """Vectors in blocks, numbers as they are."""
@@ -32,7 +29,7 @@ def made(application, arrangement, *shapes, numbers=()):
 
 def given(arrangement, *shapes, numbers=()):
     """Tensors of twos and the numbers, and with which blocks."""
-    tensors = [torch.full(shape, 2.0, device=DEVICE) for shape in shapes]
+    tensors = [torch.full(shape, 2.0) for shape in shapes]
     blocks_of = {"B": 16} if arrangement in (blocks, blocks_of_rows) else {}
     return {"arguments": (*tensors, *numbers), **blocks_of}
 

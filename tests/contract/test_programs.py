@@ -1,6 +1,6 @@
 """Programs as people write them for the published package, each with PyTorch's answer.
 
-`python -m tests.contract.on_interpreter` runs them in Triton's interpreter, `tests/gpu` on a device.
+`python -m tests.contract.on_interpreter` runs them in Triton's interpreter, `make gpu-test` on a device.
 """
 
 from __future__ import annotations

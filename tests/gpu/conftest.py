@@ -46,17 +46,6 @@ def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
 
 
-@pytest.fixture
-def on_device(monkeypatch: pytest.MonkeyPatch):
-    """Tensors are made on the device, and products are exact."""
-    import torch
-
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    torch.set_default_device("cuda")
-    yield
-    torch.set_default_device(None)
-
-
 @pytest.fixture(autouse=True)
 def free_memory():
     """Give each test the whole memory: PyTorch's cache keeps what the one before it used."""

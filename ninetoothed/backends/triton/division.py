@@ -94,6 +94,9 @@ def _remainder(dividend, divisor):
         # 0 has the divisor's sign as well.
         none = tl.full((), 0.0, result.dtype)
         result = tl.where(result == 0, tl.where(divisor < 0, none * -1.0, none), result)
+        # Of an infinite dividend nothing is left that is a number; NVIDIA's code gives the dividend by infinity.
+        taken = dividend - result
+        result = tl.where(taken == taken, result, taken)
     return result
 
 

@@ -154,7 +154,7 @@ def test_whichever_is_chosen_what_exists_is_what_the_tile_has(name):
     kernel = ninetoothed.make(whole, application, (Tensor(1), Tensor(0), Tensor(1)))
     for number, wanted in expected.items():
         y = torch.full((5,), float("nan"))
-        kernel(X, number, y)
+        kernel(X.to(y.device), number, y)
         torch.testing.assert_close(y, torch.as_tensor(wanted, dtype=y.dtype).expand(5))
 
 

@@ -232,13 +232,13 @@ def scanned_in_float32(x, y):
 
 
 def reduced_and_cast_back(x, y):
-    y = x + ntl.reduce(x, 0, lambda one, other: (one / other).to(ntl.float32))
+    y = x + ntl.reduce(x, 0, lambda one, other: (one * other).to(ntl.float32))
 
 
 def test_a_tile_that_is_cast_first_is_what_its_function_returns():
     x = torch.tensor([3.0, 9.0, 4.0])
     assert called(scanned_in_float32, x.to(torch.int32)).tolist() == [3, 9, 9]
-    assert called(reduced_and_cast_back, torch.tensor([8.0, 2.0])).tolist() == [12, 6]
+    assert called(reduced_and_cast_back, torch.tensor([8.0, 2.0])).tolist() == [24, 18]
 
 
 def compared_and_reduced(x, y):

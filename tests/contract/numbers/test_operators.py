@@ -26,13 +26,13 @@ def rounded_down(b, w, y):
 @pytest.mark.parametrize("dtype", [*INTEGERS, torch.float32], ids=str)
 def test_truth_values_count_beside_what_they_are_divided_by(dtype):
     w = torch.tensor([1, 2, 1, 2]).to(dtype)
-    b, n = TRUTH.numpy().astype(np.int64), w.numpy().astype(np.int64)
+    b, n = TRUTH.numpy().astype(np.int64), w.cpu().numpy().astype(np.int64)
     found = result(divided, TRUTH, w, out=torch.zeros(4))
     assert found.tolist() == (b / n + 1 / n).astype(np.float32).tolist()
     found = result(rounded_down, TRUTH, w, out=torch.zeros(4, dtype=torch.int32))
     assert (
         found.tolist()
-        == ((b // n + b % n * 10).astype(int) + n * 100).astype(w.numpy().dtype).tolist()
+        == ((b // n + b % n * 10).astype(int) + n * 100).astype(w.cpu().numpy().dtype).tolist()
     )
 
 
@@ -63,11 +63,12 @@ def right(v, c, y):
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_no_bit_is_left_where_there_are_not_so_many(dtype):
     v = torch.tensor([-3, 1, 100, 127]).to(dtype)
-    bits, unsigned = v.numpy().dtype.itemsize * 8, f"uint{v.numpy().dtype.itemsize * 8}"
+    numbers = v.cpu().numpy()
+    bits, unsigned = numbers.dtype.itemsize * 8, f"uint{numbers.dtype.itemsize * 8}"
 
     def shifted(function):
-        wrapped = [function(int(a), int(b)) & (2**bits - 1) for a, b in zip(v.numpy(), counts)]
-        return np.array(wrapped, unsigned).view(v.numpy().dtype).tolist()
+        wrapped = [function(int(a), int(b)) & (2**bits - 1) for a, b in zip(numbers, counts)]
+        return np.array(wrapped, unsigned).view(numbers.dtype).tolist()
 
     counts = [1, 7, 9, 70]
     c = torch.tensor(counts).to(dtype)
@@ -155,7 +156,7 @@ def test_signed_and_unsigned_integers_are_compared_by_what_they_are(signed, unsi
     v = torch.tensor([-1, 5, -100, 127]).to(signed)
     w = torch.tensor([3, 5, 156, 255]).to(unsigned)
     for one, other in ((v, w), (w, v)):
-        a, b = (each.numpy().astype(object) for each in (one, other))
+        a, b = (each.cpu().numpy().astype(object) for each in (one, other))
         expected = (
             (a < b) * 1 + 2 * (a <= b) + 4 * (a == b) + 8 * (a != b) + 16 * (a > b) + 32 * (a >= b)
         )
