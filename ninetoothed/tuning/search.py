@@ -287,18 +287,25 @@ def first_working(
 
 
 def all_failed(name: str, failures: Mapping[Config, NineToothedError]) -> CompilationError:
-    """The error that says why no configuration can be used, at their place if they have the same one."""
+    """The error that says why no configuration can be used, at their place if they have the same one.
+
+    Where they have the same reason there too, it is the application's, and no block sizes'.
+    """
     told = list(failures.items())
+    places = {error.location for error in failures.values()}
+    place = places.pop() if len(places) == 1 else None
+    reasons = {error.message for error in failures.values()}
+    if place is not None and len(reasons) == 1:
+        return CompilationError(reasons.pop(), place)
     listed = "\n".join(
         f"  {config}: {error.message.splitlines()[0]}" for config, error in told[:_MOST_TOLD]
     )
     if len(told) > _MOST_TOLD:
         listed += f"\n  and {len(told) - _MOST_TOLD} more"
-    places = {error.location for error in failures.values()}
     return CompilationError(
         f"None of the {len(failures)} configurations of {name!r} can be used. "
         f"Narrow the bounds of its block sizes.\n{listed}",
-        places.pop() if len(places) == 1 else None,
+        place,
     )
 
 

@@ -135,6 +135,14 @@ def test_where_all_fail_at_one_place_the_error_says_where(store: Cache) -> None:
     assert caught.value.location is None
 
 
+def test_what_keeps_all_from_compiling_is_told_once(store: Cache) -> None:
+    place = Location("kernels.py", 7)
+    times = {size: CompilationError("shapes differ", place) for size in (32, 64)}
+    with pytest.raises(CompilationError) as caught:
+        search(sized(times), store).run()
+    assert (caught.value.message, caught.value.location) == ("shapes differ", place)
+
+
 def test_other_errors_are_not_hidden(store: Cache) -> None:
     with pytest.raises(ZeroDivisionError):
         search(sized({32: 1.0, 64: ZeroDivisionError()}), store).run()
