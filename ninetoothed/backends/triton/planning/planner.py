@@ -96,7 +96,7 @@ class Planner:
 
     def plan(self, values: tuple[Any, ...] | None) -> Plan:
         """The plan; where there is a choice, tuned on ``values`` if they are given."""
-        plainest, grid, refusals = self._checked_grid()
+        plainest, grid, refusals = self._checked_grid(values)
         if 0 in grid:
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
@@ -150,7 +150,7 @@ class Planner:
                 f"kernel `{self._kernel.name}` cannot be tuned while a graph is captured: its "
                 "launches would be part of the graph. Tune it before."
             )
-        self._checked_grid()
+        self._checked_grid(values)
         _known(self._kernel).families.clear()
         results = self._results()
         config = self._searched(results, values, effort)
@@ -159,11 +159,18 @@ class Planner:
                 results.record(config, benchmark.measure(self._candidate(config).run, _LONG))
         return Tuned(self._kernel.name, self._limits.name, config, dict(results.times))
 
-    def _checked_grid(self) -> tuple[Config, tuple[int, ...], list[Refusal]]:
-        """The plainest configuration and its grid, where the sizes fit the kernel; whom they do not fit."""
+    def _checked_grid(
+        self, values: tuple[Any, ...] | None
+    ) -> tuple[Config, tuple[int, ...], list[Refusal]]:
+        """The plainest configuration and its grid, where the sizes fit the kernel; whom they do not fit.
+
+        Of ``values`` that they do not fit nothing is compiled or tuned: tuning stores.
+        """
         plainest, grid = choosing.plainest(self._kernel, self._call)
         environment = environment_of(self._kernel, self._call, plainest)
         refusals = check_meetings(self._kernel, self._call, environment, grid)
+        if values is not None:
+            guarded(self._kernel, run_nothing, refusals)(0, *values)
         return plainest, grid, refusals
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
