@@ -35,13 +35,22 @@ from benchmarks.common.spread import Spread, ratios
 _CALLS = 500
 _SIZE = 1024
 
+
+class CannotRun(Exception):
+    """What is asked for cannot be measured here."""
+
+
 #: The nanoseconds of a call, a turn each, of the checkout in a folder. What it uses of the package has not
 #: changed since there are kernels to compare with.
 _ALONE = """
 import json, sys, time
 sys.path.insert(0, sys.argv[1])
 import torch
+import ninetoothed
 from examples import add
+
+for module in (ninetoothed, add):
+    assert module.__file__.startswith(sys.argv[1]), f"{module.__file__} is not in {sys.argv[1]}"
 
 def wait():
     pass
@@ -70,7 +79,7 @@ print(json.dumps(times[10:]))
 def times_alone(
     device: str, beside: str | None, rounds: int, is_in_place: bool = False
 ) -> dict[str, list[float]]:
-    """The nanoseconds of a call: the least of each process.
+    """The nanoseconds of a call: the least of each process, each told on stderr as it is measured.
 
     Args:
         device: ``"cuda"``; ``"cpu"`` for a call before a plan that does nothing.
@@ -82,29 +91,59 @@ def times_alone(
     with tempfile.TemporaryDirectory() as folder:
         places = {"this": str(fresh.ROOT)}
         if beside is not None:
-            places[beside] = beside if Path(beside).is_dir() else checked_out(beside, folder)
+            places[beside] = other_place(beside, folder)
         times: dict[str, list[float]] = {name: [] for name in places}
         for turn in range(rounds):
             for name in sorted(places, reverse=bool(turn % 2)):
+                _tell(f"{name}, process {turn + 1} of {rounds}: ")
                 times[name].append(min(fresh.figures(_ALONE, places[name], device, what)))
+                _tell(f"{times[name][-1]:.0f} ns\n")
     return times
+
+
+def _tell(text: str) -> None:
+    """Says how far it is, for whoever waits, or ends it: the processes take minutes."""
+    print(text, end="", file=sys.stderr, flush=True)
+
+
+def other_place(beside: str, folder: str) -> str:
+    """The folder of a checkout, or of one that is made of a commit."""
+    if not Path(beside).is_dir():
+        return checked_out(beside, folder)
+    for needed in ("ninetoothed/__init__.py", "examples/add.py"):
+        if not Path(beside, needed).is_file():
+            raise CannotRun(f"The folder {beside} is no checkout: it has no {needed}.")
+    return str(Path(beside).resolve())
 
 
 def checked_out(commit: str, folder: str) -> str:
     """A folder with what a call needs of a commit."""
-    archive = subprocess.run(
-        ["git", "archive", commit, "ninetoothed", "examples"],
-        cwd=fresh.ROOT,
-        check=True,
-        capture_output=True,
-    )
+    command = ["git", "archive", commit, "ninetoothed", "examples"]
+    try:
+        archive = subprocess.run(command, cwd=fresh.ROOT, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"").decode().strip() or error
+        why = f"There is no folder {commit}, and git gives no such commit: {said}"
+        raise CannotRun(why) from error
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(folder, filter="data")
     return folder
 
 
+def check_device(device: str) -> None:
+    """That calls can be measured on a device."""
+    if importlib.util.find_spec("torch") is None:
+        raise CannotRun("PyTorch is not installed, on whose tensors calls are measured.")
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        why = "Launches are timed on a CUDA device, and PyTorch finds none here"
+        raise CannotRun(f"{why}; --stub measures the launch function alone.")
+
+
 def alone(device: str, beside: str | None, rounds: int, is_in_place: bool) -> None:
     """Measures and prints what a call costs here and in another checkout; see `times_alone`."""
+    check_device(device)
     times = times_alone(device, beside, rounds, is_in_place)
     rows = []
     for name, values in times.items():
@@ -174,7 +213,11 @@ def main() -> int:
 
     if options.stub or options.beside:
         device = "cpu" if options.stub else "cuda"
-        alone(device, options.beside, options.rounds, options.in_place)
+        try:
+            alone(device, options.beside, options.rounds, options.in_place)
+        except CannotRun as error:
+            print(f"benchmarks.launch: {error}", file=sys.stderr)
+            return 2
         return 0
 
     paths = frontends.paths_of(options.path)

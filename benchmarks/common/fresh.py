@@ -33,10 +33,12 @@ def figures(program: str, *arguments: str, path: str = "") -> Any:
         text=True,
         check=False,
     )
-    if done.returncode:
-        raise RuntimeError(f"a fresh process failed:\n{done.stderr}")
+    lines = done.stdout.splitlines()
+    if done.returncode or not lines:
+        how = f"ended with status {done.returncode}" if done.returncode else "printed nothing"
+        raise RuntimeError(f"a fresh process {how}:\n{done.stdout}{done.stderr}")
 
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(lines[-1])
 
 
 def environment() -> dict[str, str]:

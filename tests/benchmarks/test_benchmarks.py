@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from benchmarks.common.fresh import figures
+from benchmarks import launch
+from benchmarks.common.fresh import ROOT, figures
 from benchmarks.common.report import table, write
 from benchmarks.common.spread import Spread, ratios
 from benchmarks.frontends import available, paths_of, report, too_slow
@@ -48,6 +50,47 @@ def test_a_fresh_process_that_fails_is_reported() -> None:
     assert figures("print([1, 2])") == [1, 2]
     with pytest.raises(RuntimeError, match="no such thing"):
         figures("raise SystemExit('no such thing')")
+    with pytest.raises(RuntimeError, match="status 7:\nso far"):
+        figures("import os; print('so far', flush=True); os._exit(7)")
+    with pytest.raises(RuntimeError, match="printed nothing"):
+        figures("pass")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--stub", "--beside", "no-such-commit"], "no folder no-such-commit, and git"),
+        (["--stub", "--beside", str(Path(__file__).parent)], "has no ninetoothed/__init__.py"),
+        (["--beside", "HEAD"], "a CUDA device, and PyTorch finds none here; --stub"),
+    ],
+)
+def test_a_comparison_of_launches_that_cannot_run_says_why(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    why: str,
+) -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("sys.argv", ["benchmarks.launch", *arguments, "--rounds", "1"])
+    assert launch.main() == 2
+    assert why in capsys.readouterr().err
+
+
+def test_launches_of_another_checkout_are_told_as_they_are_measured(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch")
+    for part in ("ninetoothed", "examples"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    times = launch.times_alone("cpu", str(tmp_path), 1)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(", process 1 of 1: ")[0] for line in told] == sorted(times)
+    shutil.rmtree(tmp_path / "examples")
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "add.py").touch()
+    with pytest.raises(RuntimeError, match="examples/add.py is not in"):
+        launch.times_alone("cpu", str(tmp_path), 1)
 
 
 def test_the_frontends_are_compared_in_processes_of_their_own() -> None:
