@@ -197,7 +197,7 @@ class Statements(Expressions):
         lines = []
         for name, kind in self.outputs.items():
             terms = [self.expression(kind, 2)]
-            for sort in {kind, "int"} if kind == "int32" else {kind, "int", "float"}:
+            for sort in (kind, "int") if kind == "int32" else (kind, "int", "float"):
                 known = self.all_known(sort)
                 terms += self.choose.sample(known, min(len(known), 3))
             known = self.all_known("bool")[:1]

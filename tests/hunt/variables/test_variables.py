@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,8 @@ from tests.hunt.executions import Outcome  # noqa: E402
 from tests.hunt.values import Ambiguous  # noqa: E402
 from tests.hunt.variables import generate, oracle, run, shrink  # noqa: E402
 from tests.hunt.variables.program import Program  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
 
 TYPES = {"x": "float32", "z": "float32", "w": "float32", "y": "int32", "v": "float32"}
 
@@ -49,6 +55,22 @@ def test_what_pad_adds_is_left_out_of_sums_and_reads_as_0() -> None:
     assert after["v"].tolist() == [total, *(before["x"] + total), total]
     _, after = left(text, size=4, pads={"x": (1, 1)}, others={"x": 2})
     assert after["v"][0] == 2 + total + 6
+
+
+def test_a_seed_gives_the_same_program_in_every_process() -> None:
+    """Whatever texts' hashes are there, by which sets are in order."""
+    told = set()
+    for hash_seed in "0", "3":
+        printed = "print(*(generate.program(seed).text for seed in range(12)))"
+        done = subprocess.run(
+            [sys.executable, "-c", f"from tests.hunt.variables import generate; {printed}"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.add(done.stdout)
+    assert len(told) == 1
 
 
 def test_a_seed_gives_the_same_program_in_which_every_name_is_known() -> None:
