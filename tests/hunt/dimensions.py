@@ -30,7 +30,7 @@ LEAST, MOST = -np.inf, np.inf
 
 def _limits(value: Value) -> tuple[float, float]:
     """What is less and what is more than any element, in the storage's own type."""
-    return (LEAST, MOST) if is_float(value.dtype) else (-(2**62), 2**62)
+    return (LEAST, MOST) if is_float(value.dtype) else (-(2**63), 2**63 - 1)
 
 
 def _an_axis(choose: random.Random, values: Sequence[Value]) -> dict[str, Any]:
@@ -111,8 +111,11 @@ def _extremum_type(dtype: str) -> str:
 
 def _place(is_greatest: bool) -> Reduction:
     def of(value: Value, axis: int) -> tuple[np.ndarray, np.ndarray, str]:
-        sign = 1 if is_greatest else -1
-        ranked = filled(value.like(lambda a: a), 0).astype(np.float64) * sign
+        ranked = value.data
+        if not is_float(value.dtype):
+            # What float64 does not tell apart has a rank of its own all the same.
+            ranked = np.unique(ranked, return_inverse=True)[1].reshape(ranked.shape)
+        ranked = ranked.astype(np.float64) * (1 if is_greatest else -1)
         lower = np.where(value.exists, ranked - value.error, LEAST)
         upper = np.where(value.exists, ranked + value.error, LEAST)
         place = lower.argmax(axis=axis)
@@ -318,12 +321,16 @@ form("softmax", "ntl.softmax({0}, {axis}, keep_dims=True)", "real", _softmax, _a
 
 def _sorted(value: Value, descending: bool, kept: int | None = None) -> Value:
     count = counted(value, -1 % value.data.ndim)
-    sign = -1 if descending else 1
-    data = np.sort(np.where(value.exists, sign * value.data, _limits(value)[1]), axis=-1)
+    turned: Callable[[np.ndarray], np.ndarray] = lambda a: a  # noqa: E731
+    if descending:
+        # The least integer has no negative.
+        turned = np.negative if is_float(value.dtype) else np.invert
+    data = np.where(value.exists, turned(value.data), _limits(value)[1])
+    data = np.sort(data, axis=-1)
     error = np.broadcast_to(_worst(value, -1)[..., None], data.shape)
     data, error = data[..., :kept], error[..., :kept]
     exists = np.arange(data.shape[-1]) < count
-    data = np.where(exists, sign * data, np.zeros((), data.dtype))
+    data = np.where(exists, turned(data), np.zeros((), data.dtype))
     return Value(data, exists, np.where(exists, error, 0.0), value.dtype)
 
 

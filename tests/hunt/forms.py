@@ -388,7 +388,7 @@ def _cdiv(value: Value, by: int) -> Value:
     # type itself, is the number and as much as rounds up.
     bits, signed = INTEGERS[value.dtype]
     most = (1 << bits - signed) - by
-    if bits < 64 and (np.abs(value.data[value.exists]) > most).any():
+    if (np.abs(value.data[value.exists]) > most).any():
         raise Ambiguous("no absolute value, or none that is rounded up")
     if (value.data[value.exists] == -(1 << (bits - 1))).any():
         raise Ambiguous("no absolute value")

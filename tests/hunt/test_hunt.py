@@ -23,7 +23,7 @@ from tests.hunt.broken_rules import MUTANTS  # noqa: E402
 from tests.hunt.description import Parameter, Program, Step, gathered, with_shapes  # noqa: E402
 from tests.hunt.forms import FORMS  # noqa: E402
 from tests.hunt.memory import ATOMICS  # noqa: E402
-from tests.hunt.values import rounded  # noqa: E402
+from tests.hunt.values import exact, rounded  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,6 +145,27 @@ def test_the_reference_executes_what_is_drawn() -> None:
 def test_the_reference_rounds_the_least_numbers() -> None:
     held = rounded(np.array([2.0**-36, 1.4 * 2**-24, 3 * 2.0**-25, 5.0]), "float16")
     assert held.tolist() == [0, 2.0**-24, 2.0**-23, 5]
+
+
+def test_the_reference_is_exact_about_the_largest_integers() -> None:
+    most = 2**63 - 1
+    numbers = exact(np.array([[most - 1, most, -most - 1, -most]]), "int64")
+    computed = {
+        name: FORMS[name].compute(numbers, **given).data.ravel().tolist()
+        for name, given in {
+            **dict.fromkeys(("max", "min", "argmax", "argmin"), {"axis": 0}),
+            "sort": {"descending": True},
+        }.items()
+    }
+    assert computed == {
+        "max": [most],
+        "min": [-most - 1],
+        "argmax": [1],
+        "argmin": [2],
+        "sort": [most, most - 1, -most, -most - 1],
+    }
+    least = exact(np.full((1, 2), 2**62 + 5), "int64")
+    assert FORMS["min"].compute(least, axis=None).data.tolist() == [2**62 + 5]
 
 
 def test_a_class_is_tried_with_other_sizes_than_the_programs_own() -> None:
