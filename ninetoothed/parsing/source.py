@@ -386,12 +386,16 @@ def returns_of(node: ast.AST) -> Iterator[ast.Return]:
 
 
 def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
-    """As ``ast.walk`` in the order of the text, but not into functions defined within."""
+    """As ``ast.walk`` in the order of the text, but not into functions defined within: of these the
+    defaults alone are this function's to compute."""
     pending = [node]
     while pending:
         current = pending.pop()
         yield current
-        if isinstance(current, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        if isinstance(current, ast.FunctionDef | ast.Lambda):
+            pending.extend(reversed(defaults_of(current)))
+            continue
+        if isinstance(current, ast.ClassDef):
             continue
         fields = current.__dict__
         for name in reversed(current._fields):
@@ -403,6 +407,11 @@ def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
                 pending.extend(item for item in reversed(value) if isinstance(item, ast.AST))
             elif isinstance(value, ast.AST) and value._fields:
                 pending.append(value)
+
+
+def defaults_of(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
+    """The defaults of a function defined within another one, which computes them."""
+    return [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
 
 
 def assigned_names(nodes: Iterable[ast.AST]) -> dict[str, int]:

@@ -77,6 +77,38 @@ def items_that_a_later_item_assigns(x, n, y):
     y = x * 0 + u[0] * 100 + u[1] * 10 + u[2]
 
 
+# Defaults, which the function around computes.
+
+
+def given_by_its_default(p):
+    given = lambda q=(p := p): q  # noqa: E731
+    return given() + p
+
+
+@case(lambda x, n: 2 * x)
+def a_default_that_assigns_a_parameter_of_its_own(x, n, y):
+    y = given_by_its_default(x)
+
+
+def changed_by_a_default(p):
+    def unused(q, *, r=(p := p + 1)):
+        return q
+
+
+def changed_by_each_default(p):
+    unused = lambda q=[lambda r=(p := p + 1): r for _ in (1, 2)]: q  # noqa: E731
+
+
+@case(lambda x, n: x + 2 * n + 2)
+def a_default_that_assigns_a_callers_variable(x, n, y):
+    a = x
+    for _ in range(n):
+        changed_by_a_default(a)
+        changed_by_a_default(a)
+    changed_by_each_default(a)
+    y = a
+
+
 # Ways.
 
 

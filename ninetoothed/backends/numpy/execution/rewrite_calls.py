@@ -63,7 +63,10 @@ class CallRewriter(ExpressionRewriter):
         pending = list(statements)
         while pending:
             node = pending.pop()
-            if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            if isinstance(node, ast.FunctionDef | ast.Lambda):
+                pending.extend(sources.defaults_of(node))
+                continue
+            if isinstance(node, ast.ClassDef):
                 continue
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.add(node.id)
