@@ -10,7 +10,7 @@ import math
 import operator
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ def _floor_divided(function: Callable[..., Any]) -> Callable[..., Value]:
             if ((near < 1e-3 * np.abs(quotient.data)) & (near > 0) & quotient.exists).any():
                 raise Ambiguous("a quotient near a whole number")
         safe = lambda a, b: function(a, np.where(b == 0, 1, b))  # noqa: E731
-        return elementwise(safe, (one, other), dtype)
+        return replace(elementwise(safe, (one, other), dtype), known=None)
 
     return compute
 
@@ -168,7 +168,13 @@ def _true_division(one: Value, other: Value) -> Value:
     if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
         raise Ambiguous("division by zero")
     operands = _fitting((one, other), dtype)
-    return elementwise(lambda a, b: a / np.where(b == 0, 1, b), operands, dtype, 3)
+    return _quotient(operands, dtype)
+
+
+def _quotient(operands: Sequence[Value], dtype: str) -> Value:
+    """What it is of the 0 that is read where nothing is, is not said."""
+    quotient = elementwise(lambda a, b: a / np.where(b == 0, 1, b), operands, dtype, 3)
+    return replace(quotient, known=None)
 
 
 def _bitwise(function: Callable[..., Any]) -> Callable[..., Value]:
@@ -358,7 +364,7 @@ def _divided(one: Value, other: Value) -> Value:
     is_zero = np.abs(other.data) < _LEAST_NORMAL
     if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
         raise Ambiguous("division by zero")
-    return _of_reals(lambda a, b: a / np.where(b == 0, 1, b), 3)(one, other)
+    return replace(_of_reals(lambda a, b: a / np.where(b == 0, 1, b), 3)(one, other), known=None)
 
 
 form("where", "ntl.where({0}, {1}, {2})", "bool tile, number tile, number", _where)

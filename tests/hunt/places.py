@@ -124,7 +124,8 @@ def _run(key: Any, size: int) -> np.ndarray:
 def _set(state: State, parameter: str, indices: Any, keys: Any, expression: Expression) -> None:
     value = evaluate(state, expression)
     index, exists = parted(state, parameter, indices, keys)
-    stored(state, parameter, index, value, exists if any(map(_is_computed, keys)) else None)
+    chosen = exists if any(map(_is_computed, keys)) else None
+    stored(state, parameter, index, value, chosen, is_part=True)
 
 
 def _change(

@@ -168,7 +168,9 @@ def positions(state: State, parameter: str, indices: tuple[Expression, ...]) -> 
 
 def _load(state: State, parameter: str, indices: tuple[Expression, ...]) -> Value:
     value = loaded(state, parameter, positions(state, parameter, indices))
-    return value if value.exists.all() else replace(value, loaded=~value.exists)
+    if value.exists.all():
+        return value
+    return replace(value, loaded=~value.exists, known=~value.exists)
 
 
 def loaded(state: State, parameter: str, index: np.ndarray) -> Value:
@@ -228,7 +230,8 @@ def merged(chosen: np.ndarray, left: Value, right: Value) -> Value:
     merged = Value(*(np.where(lanes, one, other) for one, other in pairs), left.dtype)
     if left.loaded is None and right.loaded is None:
         return merged
-    return replace(merged, loaded=~merged.exists)
+    known = (np.False_ if value.known is None else value.known for value in (left, right))
+    return replace(merged, loaded=~merged.exists, known=~merged.exists & np.where(lanes, *known))
 
 
 def _truth(state: State, condition: Expression) -> np.ndarray:
@@ -297,9 +300,9 @@ def assign(state: State, name: str, value: Value) -> None:
         # What it had before the round, whatever it was given in between.
         kept = merged(value.exists, value, before)
         exists = value.exists | before.exists
-        value = replace(
-            kept, exists=exists, loaded=None if kept.loaded is None else kept.loaded & ~exists
-        )
+        # Where neither has an element, which of both is computed on is not said here.
+        loaded = None if kept.loaded is None else kept.loaded & ~exists
+        value = replace(kept, exists=exists, loaded=loaded, known=None)
     state.known[name] = merged(state.active, value, old)
 
 
@@ -314,12 +317,18 @@ def _store(state: State, parameter: str, indices: tuple[Any, ...], expression: E
 
 
 def stored(
-    state: State, parameter: str, index: np.ndarray, value: Value, chosen: np.ndarray | None = None
+    state: State,
+    parameter: str,
+    index: np.ndarray,
+    value: Value,
+    chosen: np.ndarray | None = None,
+    is_part: bool = False,
 ) -> None:
     """Put a value where a tile's elements are.
 
     Args:
         chosen: which of the positions exist that the program gives; None where it gives none.
+        is_part: whether these are some of the tile's elements, or in another order.
     """
     if state.program.parameter(parameter).layout in OVERLAID:
         raise Ambiguous("an output whose elements lie over each other")
@@ -334,9 +343,16 @@ def stored(
     unequal_meetings[0] += (there & ~value.exists).any()
     if chosen is not None:
         unequal_meetings[0] += (chosen != value.exists).any()
-    if value.loaded is not None and (there & value.loaded).any():
-        raise Ambiguous("what does not exist where it was loaded is stored over what does")
-    state.memory.store(parameter, index, there & value.exists, value.data, value.error)
+    is_stored = value.exists
+    if value.loaded is not None:
+        # What is computed of the 0 that was read there.
+        known = np.zeros(there.shape, bool)
+        if value.known is not None and not is_part:
+            known = value.known
+        if (there & value.loaded & ~known).any():
+            raise Ambiguous("what does not exist where it was loaded is stored over what does")
+        is_stored = is_stored | value.loaded
+    state.memory.store(parameter, index, there & is_stored, value.data, value.error)
 
 
 def _add(state: State, parameter: str, indices: Any, operator: str, expression: Expression) -> None:

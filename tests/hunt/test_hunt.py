@@ -22,8 +22,8 @@ from tests.hunt.__main__ import apart  # noqa: E402
 from tests.hunt.broken_rules import MUTANTS  # noqa: E402
 from tests.hunt.description import Parameter, Program, Step, gathered, with_shapes  # noqa: E402
 from tests.hunt.forms import FORMS  # noqa: E402
-from tests.hunt.memory import ATOMICS  # noqa: E402
-from tests.hunt.values import exact, rounded  # noqa: E402
+from tests.hunt.memory import ATOMICS, content, places  # noqa: E402
+from tests.hunt.values import Ambiguous, exact, rounded  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
@@ -166,6 +166,26 @@ def test_the_reference_is_exact_about_the_largest_integers() -> None:
     }
     least = exact(np.full((1, 2), 2**62 + 5), "int64")
     assert FORMS["min"].compute(least, axis=None).data.tolist() == [2**62 + 5]
+
+
+def test_the_reference_stores_what_is_computed_of_the_0_that_padding_reads_as() -> None:
+    around, whole = Step(0, "pad", (((1, 1),),)), Step(0, "tile", ((5,),))
+    x = Parameter("x", (3,), "float32", (around, whole))
+    y = Parameter("y", (5,), "float32", (whole,))
+    load, one = ("load", "x", ()), ("number", 1)
+
+    def left(value: tuple[Any, ...]) -> list[float]:
+        program = Program(0, "", (x, y), (("store", "y", (), value),))
+        return list(reference.executed(program).memory.buffers["y"].data[places(y)[0]])
+
+    before = content(Program(0, "", (x, y), ()), x)[places(x)[0]]
+    doubled = ("form", "+", (), (("form", "*", (), (load, ("number", 2))), one))
+    assert left(doubled) == [1, *(2 * before + 1), 1]
+    truth = ("form", ">", (), (load, ("number", -1)))
+    assert left(truth)[0] == left(truth)[-1] == 1
+    for unsaid in ("cumsum", (("axis", 0), ("reverse", False)), (load,)), ("/", (), (one, load)):
+        with pytest.raises(Ambiguous):
+            left(("form", *unsaid))
 
 
 def test_a_class_is_tried_with_other_sizes_than_the_programs_own() -> None:

@@ -70,6 +70,8 @@ class Value:
         dtype: the name of its element type, or one of `WEAK`.
         loaded: likewise, where there is none because a tile that was loaded there has none, and for no
             other reason; None for nowhere.
+        known: likewise, those of ``loaded`` whose data is what is computed of the 0 that was read there,
+            which a store stores; None for nowhere.
     """
 
     data: np.ndarray
@@ -77,6 +79,7 @@ class Value:
     error: np.ndarray
     dtype: str
     loaded: np.ndarray | None = None
+    known: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,6 +98,7 @@ class Value:
             exists=change(self.exists),
             error=change(self.error),
             loaded=None if self.loaded is None else change(self.loaded),
+            known=None if self.known is None else change(self.known),
         )
 
 
@@ -196,25 +200,42 @@ def rounded(data: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def checked(
-    data: np.ndarray, exists: np.ndarray, error: np.ndarray, dtype: str, ulps: float
+    data: np.ndarray,
+    exists: np.ndarray,
+    error: np.ndarray,
+    dtype: str,
+    ulps: float,
+    known: np.ndarray | None = None,
 ) -> Value:
-    """A computed value of a type: integers wrap, floats are rounded, so many units at most."""
+    """A computed value of a type: integers wrap, floats are rounded, so many units at most.
+
+    Args:
+        known: as `Value` has it, of which only those stay that are numbers.
+    """
     if dtype == "bool":
-        return Value(data.astype(bool), exists, np.zeros(data.shape), dtype)
+        return Value(data.astype(bool), exists, np.zeros(data.shape), dtype, known=known)
     if dtype in INTEGERS:
-        return Value(wrapped(data, dtype), exists, np.zeros(data.shape), dtype)
-    data = np.where(exists, data, 0.0)
+        return Value(wrapped(data, dtype), exists, np.zeros(data.shape), dtype, known=known)
+    bits, most = FLOATS[dtype]
+    kept = exists
+    if known is not None:
+        known = known & np.isfinite(data) & np.isfinite(error) & (np.abs(data) <= most)
+        kept = exists | known
+    data = np.where(kept, data, 0.0)
     if not np.isfinite(data).all():
         raise Ambiguous("no number")
-    bits, most = FLOATS[dtype]
     if (np.abs(data) > most).any():
         raise Ambiguous("too large")
     unit = np.abs(data) * 2.0**-bits + 2.0 ** (-24 if dtype == "float16" else -126)
     inexact = (rounded(data, dtype) != data) | (ulps > 1)
-    error = np.where(exists, error + np.where(inexact, 2 * ulps * unit, 0), 0.0)
-    if (error > 0.05 * np.maximum(np.abs(data), 1.0)).any():
+    error = np.where(kept, error + np.where(inexact, 2 * ulps * unit, 0), 0.0)
+    is_off = error > 0.05 * np.maximum(np.abs(data), 1.0)
+    if (is_off & exists).any():
         raise Ambiguous("too inexact to tell")
-    return Value(data, exists, error, dtype)
+    if known is not None:
+        known = known & ~is_off
+        error = np.where(exists | known, error, 0.0)
+    return Value(data, exists, error, dtype, known=known)
 
 
 # Element by element.
@@ -236,9 +257,14 @@ def elementwise(
     operands = aligned(operands)
     exists = np.logical_and.reduce([value.exists for value in operands])
     unequal_meetings[0] += any((value.exists != exists).any() for value in operands)
+    loaded = _loaded(operands)
+    known = None
+    if loaded is not None:
+        known = loaded & np.logical_and.reduce([v.exists | _known(v) for v in operands])
     with np.errstate(all="ignore"):
         data = function(*(value.data for value in operands))
-        data = np.where(exists, data, np.zeros((), data.dtype))
+        kept = exists if known is None else exists | known
+        data = np.where(kept, data, np.zeros((), data.dtype))
         error = np.zeros(data.shape)
         if any(value.error.any() for value in operands):
             sides = ([value.data - value.error, value.data + value.error] for value in operands)
@@ -253,12 +279,19 @@ def elementwise(
                 away = function(*corner)
                 if is_smooth:
                     away = np.abs(away.astype(np.float64) - data.astype(np.float64))
-                    error = np.maximum(error, np.where(exists, away, 0.0))
-                elif (away != data)[exists].any():
+                    error = np.maximum(error, np.where(kept, away, 0.0))
+                    continue
+                if (away != data)[exists].any():
                     raise Ambiguous("a step within the error")
-    if not np.isfinite(error).all():
+                if known is not None:
+                    known = known & (away == data)
+    if not np.isfinite(error[exists]).all():
         raise Ambiguous("no bound")
-    return replace(checked(data, exists, 1.5 * error, dtype, ulps), loaded=_loaded(operands))
+    return replace(checked(data, exists, 1.5 * error, dtype, ulps, known), loaded=loaded)
+
+
+def _known(value: Value) -> np.ndarray:
+    return np.zeros(value.data.shape, bool) if value.known is None else value.known
 
 
 def _loaded(operands: Sequence[Value]) -> np.ndarray | None:
@@ -288,10 +321,12 @@ def cast(value: Value, dtype: str) -> Value:
     if dtype in INTEGERS:
         if is_float(value.dtype):
             result = elementwise(np.trunc, [value], "float64", is_smooth=False)
-            if (wrapped(result.data, dtype) != result.data).any():
+            fits = wrapped(result.data, dtype) == result.data
+            if not fits[result.exists].all():
                 raise Ambiguous("out of range")
             data, error = result.data.astype(np.int64), np.zeros(value.data.shape)
-            return Value(data, value.exists, error, dtype, value.loaded)
+            known = None if result.known is None else result.known & fits
+            return Value(data, value.exists, error, dtype, value.loaded, known)
         return elementwise(lambda a: a.astype(np.int64), [value], dtype)
     return elementwise(lambda a: a.astype(np.float64), [value], dtype)
 
