@@ -116,6 +116,13 @@ def promoted_integer(left: DType, right: DType) -> DType:
     return unsigned if unsigned.bits >= signed.bits else signed
 
 
+def as_count_of(value: DType, count: DType) -> DType:
+    """The type in which a shift's count meets what is shifted: one that leaves that its sign."""
+    if {value.kind, count.kind} == {"int", "uint"} and is_signed(value):
+        return getattr(dtypes, f"int{count.bits}")
+    return count
+
+
 def loses_signs(left: DType, right: DType) -> bool:
     """Whether two integer types meet in one that holds no negative number of theirs."""
     if {left.kind, right.kind} != {"int", "uint"}:

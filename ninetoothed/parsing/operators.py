@@ -63,6 +63,8 @@ class OperatorFrame(ComparisonFrame):
         )
         if type(count) is int and 1 <= count <= MOST_FACTORS:
             return self._power(self.computed_once(left, node, "factor"), count, node)
+        if isinstance(op, ast.LShift) and isinstance(left, Known) and isinstance(left.object, bool):
+            left = Known(int(left.object))
         operands = [self.expression(value, node) for value in (left, right)]
         if isinstance(op, ast.Pow) and not all(map(self.is_constant, operands)):
             raise self.error(

@@ -11,6 +11,7 @@ from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
+from ninetoothed.language.promotion import as_count_of
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import operation_of
@@ -177,6 +178,8 @@ class Expressions:
         """``left op right`` as Python has it."""
         if isinstance(op, ast.LShift | ast.RShift):
             left = as_counted(left)
+            if left.number is None and left.dtype and right.dtype:
+                right = replace(right, dtype=as_count_of(left.dtype, right.dtype))
         shape = self.together(node, [left, right], SIGNS.get(type(op), "operator **"))
         self.require_width(node, left, right)
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)

@@ -60,10 +60,21 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, tl.tensor)
 
 
+@triton.constexpr_function
+def _count_type(value: object, count: tl.tensor) -> tl.dtype:
+    """The type of what something is shifted by; it leaves a signed integer its sign."""
+    own = count.dtype.scalar
+    is_signed = isinstance(value, tl.tensor) and value.dtype.scalar.is_int_signed()
+    return (
+        getattr(tl, f"int{own.primitive_bitwidth}") if is_signed and own.is_int_unsigned() else own
+    )
+
+
 @triton.jit
 def shifted_left(value, count):
     """``value << count``; all bits are gone where there are not so many."""
     if _is_tensor(count):
+        count = count.to(_count_type(value, count))
         result = value << count
         return tl.where((count >= 0) & (count < _bits(result)), result, 0)
     elif count < _bits(value):
@@ -76,11 +87,12 @@ def shifted_left(value, count):
 def shifted_right(value, count):
     """``value >> count``; what is left of a negative number, where it has not so many bits, is -1."""
     if _is_tensor(count):
+        count = count.to(_count_type(value, count))
         result = value >> count
         last = _bits(result) - 1
         is_there = (count >= 0) & (count <= last)
         if _is_signed(value):
-            return value >> tl.where(is_there, count, last)
+            return value >> tl.where(is_there, count, last).to(count.dtype)
         else:
             return tl.where(is_there, result, 0)
     elif count < _bits(value):

@@ -87,6 +87,30 @@ def test_no_bit_is_left_where_there_are_not_so_many(dtype):
         assert result(back_by_a_number, v, out=v.clone()).tolist() == shifted(lambda a, b: a >> b)
 
 
+@pytest.mark.parametrize("signed", INTEGERS[:4], ids=str)
+@pytest.mark.parametrize("unsigned", INTEGERS[4:], ids=str)
+def test_what_a_shift_is_by_leaves_the_sign_of_what_is_shifted(signed, unsigned):
+    v = torch.tensor([-3, 1, -100, 127]).to(signed)
+    c = torch.tensor([1, 2, 3, 200]).to(unsigned)
+    for application, expected in ((right, [-2, 0, -13, 0]), (left, None)):
+        found = result(application, v, c, out=torch.zeros(4, dtype=torch.int64)).tolist()
+        bits = max(v.itemsize, c.itemsize) * 8
+        whole = [-6, 4, (-800 + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1), 0]
+        assert found == (expected or whole)
+
+
+def a_truth_to_the_left(v, y):
+    y = True << v  # noqa: F841
+
+
+def test_a_truth_value_that_is_shifted_is_1():
+    for dtype, expected in ((torch.int8, [2, 0, 8, -128]), (torch.int32, [2, 0, 8, 128])):
+        v = torch.tensor([1, -2, 3, 7]).to(dtype)
+        found = result(a_truth_to_the_left, v, out=torch.zeros(4))
+        assert found.tolist() == expected
+    assert result(a_truth_to_the_left, TRUTH, out=torch.zeros(4)).tolist() == [2, 1, 2, 2]
+
+
 def by_less_than_nothing(v, y):
     y = v << -1  # noqa: F841
 

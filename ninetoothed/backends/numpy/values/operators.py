@@ -21,9 +21,9 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import (
     Double,
+    as_count_of,
     common_dtype,
     dtype_with_scalar,
-    is_signed,
     loses_signs,
     refuse,
     scalar_dtype,
@@ -203,8 +203,12 @@ bitwise_xor = _bitwise("^", np.bitwise_xor)
 
 def _shifted(symbol: str, left: Any, right: Any) -> tuple[Array, Array, DType, Validity]:
     """The operands of a shift: what is shifted counts, and is gone once no bit of it is left."""
+    if isinstance(left, bool):
+        left = int(left)
     if isinstance(left, Tile) and left.dtype is dtypes.bool:
         left = left.to(dtypes.int32)
+    if isinstance(left, Tile) and isinstance(right, Tile):
+        right = right.to(as_count_of(left.dtype, right.dtype))
     if type(right) is int and isinstance(left, Tile):
         if right < 0:
             raise refuse(f"{symbol} is by 0 or more, but got {right}.")
@@ -220,13 +224,7 @@ def shift_left(left: Any, right: Any) -> Tile:
 
 def shift_right(left: Any, right: Any) -> Tile:
     """``left >> right``, arithmetic where the tile is signed, else logical."""
-    tile = left if isinstance(left, Tile) else right
     x, y, dtype, validity = _shifted(">>", left, right)
-    if is_signed(tile.dtype) and not is_signed(dtype):
-        # The operands met in an unsigned type, but the shift still copies the sign.
-        signed = np.dtype(f"int{dtype.bits}")
-        shifted = elementwise(np.right_shift, ">>", x.view(signed), y.view(signed))
-        return Tile(shifted.view(dtype.numpy), dtype, validity)
     return Tile(elementwise(np.right_shift, ">>", x, y).astype(dtype.numpy), dtype, validity)
 
 
