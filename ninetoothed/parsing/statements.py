@@ -24,6 +24,7 @@ from ninetoothed.parsing.values import (
     in_rounds,
     same,
 )
+from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import operation_of, reads_memory
 from ninetoothed.program.nodes import LanguageRef, walk
 from ninetoothed.symbols.simplify import is_nonnegative
@@ -426,13 +427,12 @@ class StatementFrame(AssignmentFrame):
 
 def _takes_statements(test: ast.expr) -> bool:
     """Whether there is more in a condition than what each element is by itself, and what is reduced."""
-    kinds = ("movement", "rearrangement", "sort")
     parts = list(walk(test))
-    found = (operation_of(node) for node in parts if isinstance(node, ast.Call))
+    found = ((node, operation_of(node)) for node in parts if isinstance(node, ast.Call))
     return (
         reads_memory(test)
         or any(isinstance(node, ast.IfExp) for node in parts)
-        or any(each.kind in kinds or each.takes_function for each in found if each is not None)
+        or any(each is not None and Given(node).may_be_named(each) for node, each in found)
     )
 
 

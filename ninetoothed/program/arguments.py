@@ -88,6 +88,17 @@ class Given:
             return None if type_of(nodes[0]).shape != () else (None,)
         return tuple(map(size_of, nodes))
 
+    def gives_positions(self, operation: Operation) -> bool:
+        """Whether an operation gives places with these arguments, by themselves or beside elements."""
+        place = operation.places.get("return_indices")
+        is_asked = place is not None and self.constant("return_indices", place) is True
+        return operation.gives_positions or is_asked
+
+    def may_be_named(self, operation: Operation) -> bool:
+        """Whether a pass may give names to what is given to an operation, which takes statements."""
+        is_moved = operation.kind in ("movement", "rearrangement", "sort")
+        return is_moved or operation.takes_function or self.gives_positions(operation)
+
     def left_out(self, operation: Operation) -> list[tuple[int, str, int | None]]:
         """The arguments of which what does not exist is left out.
 

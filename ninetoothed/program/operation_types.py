@@ -188,18 +188,12 @@ def _reduced(call: Call, operation: Operation) -> ValueType:
     )
 
 
-def _gives_positions(call: Call, operation: Operation) -> bool:
-    place = operation.places.get("return_indices")
-    asks = place is not None and call.constant("return_indices", place) is True
-    return operation.gives_positions or asks
-
-
 def _reduced_shape(call: Call, operation: Operation, value: ValueType) -> Shape | None:
     if value.shape == ():
         call.refuse(f"`ntl.{operation.name}` takes a tile, but got one number. Use it as it is.")
         return ()
     axis = call.axis("axis", operation.places["axis"], value.rank)
-    if axis is None and _gives_positions(call, operation):
+    if axis is None and call.gives_positions(operation):
         call.refuse(
             f"`ntl.{operation.name}` gives positions along one dimension: name it, as in `axis=0`; of all "
             "elements `ntl.ravel` makes one dimension."

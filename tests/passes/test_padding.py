@@ -42,8 +42,15 @@ FULL = "mask(x, (0, 1))"
         # Other identities.
         (lambda x: ntl.max(x), f"ntl.max(masked(x, {FULL}, 'lowest'))"),
         (lambda x: ntl.min(x, axis=0), f"ntl.min(masked(x, {FULL}, 'highest'), axis=0)"),
-        (lambda x: ntl.argmax(x, 1), f"ntl.argmax(masked(x, {FULL}, 'lowest'), 1)"),
-        (lambda x: ntl.argmin(x, 1), f"ntl.argmin(masked(x, {FULL}, 'highest'), 1)"),
+        # Of integers: NaN is left out besides.
+        (
+            lambda x: ntl.argmax(ntl.cast(x, ntl.int32), 1),
+            f"ntl.argmax(masked(ntl.cast(x, int32), {FULL}, 'lowest'), 1)",
+        ),
+        (
+            lambda x: ntl.argmin(ntl.cast(x, ntl.int32), 1),
+            f"ntl.argmin(masked(ntl.cast(x, int32), {FULL}, 'highest'), 1)",
+        ),
         (lambda x: ntl.max(input=x), f"ntl.max(input=masked(x, {FULL}, 'lowest'))"),
         (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(masked(x, {FULL}, 'one'), 1)"),
         (lambda x: ntl.softmax(x, 1), f"ntl.softmax(masked(x, {FULL}, 'lowest'), 1)"),

@@ -1,8 +1,10 @@
-"""Where a greatest or a least element is, among those that there are: an element may be the identity too.
+"""Where a greatest or a least element is, among the numbers that there are: in the padding, and beside NaN.
 
-The identity in the padding is enough where elements come first: of equal ones the first is told. What was
-selected by positions, or is reversed by an arrangement, may have padding before them. There each element is
-accompanied by its place and by whether it is real.
+Triton's own compares values and places alone. Of integers whose padding comes last the identity there is
+enough: of equal elements the first is told. Other padding may come before an element that is as the identity,
+and of NaN, which is neither greater nor less, it would tell one place or another as threads come together.
+There each element is accompanied by its precedence among what is no less: that of all numbers, the first one's
+the greatest, before that of NaN, and 0 where nothing exists. So there is one order of all elements.
 """
 
 from __future__ import annotations
@@ -12,99 +14,149 @@ import ast
 from ninetoothed.language import dtypes
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
-from ninetoothed.passes.padding.custom_reductions import is_real, item_of
+from ninetoothed.passes.padding.custom_reductions import item_of
 from ninetoothed.passes.padding.knowledge import Knowledge
 from ninetoothed.passes.padding.moves import is_first
-from ninetoothed.passes.padding.validity import with_rank
+from ninetoothed.passes.padding.validity import Known, with_rank
 from ninetoothed.passes.rewriting import assign, language, read, size_node
 from ninetoothed.program import nodes
+from ninetoothed.program.tile_masks import TileMask, follows, to_be_masked
 
 
 def find(arguments: Arguments, operation: Operation) -> bool:
     """Puts what finds a place among the real elements alone in the call's place, where that is needed."""
     names = operation.places
-    is_pair = "return_indices" in names and arguments.constant("return_indices", 2) is True
-    if not (operation.gives_positions or is_pair):
+    if not arguments.gives_positions(operation):
         return False
-    analysis, node, value = arguments.analysis, arguments.node, with_rank(arguments.known(0))
+    is_pair = not operation.gives_positions
+    analysis, node, known = arguments.analysis, arguments.node, with_rank(arguments.known(0))
     given, axis = arguments.get(0), arguments.constant("axis", names["axis"])
-    if given is None or not isinstance(axis, int) or not value.shape:
+    if given is None or not isinstance(axis, int) or not known.shape:
         return False
-    axis %= len(value.shape)
-    along = [mask for mask in value.validity if mask.layout[axis] is not None]
-    size = value.shape[axis]
-    if size is None or all(is_first(arguments, mask, axis) for mask in along):
+    axis, dtype = axis % len(known.shape), known.type.dtype
+    size, along = known.shape[axis], to_be_masked(known.validity, "", axis)
+    if size is None or _is_told_by_triton(arguments, dtype, along, axis, is_pair):
         return False
-    keeps = nodes.at(
-        ast.Constant(value=arguments.constant("keep_dims", names["keep_dims"]) is True), node
-    )
-    if value.type.dtype is dtypes.bfloat16:
-        given = language("cast", [given, _type(dtypes.float32, node)], node)
-    name = analysis.draft.fresh("searched")
-    # First, since an index may be given a name for its masks, which is then read where the tile is loaded.
-    real = is_real(analysis, read(name, node), value.validity, node)
-    analysis.draft.insert_before(analysis.statement, assign(name, given, node))
-    arguments.put(0, read(name, node))
-    given = read(name, node)
-    whole = [given, _places(given, axis, len(value.shape), size), real]
-    function = nodes.at(
-        nodes.ExternRef(name=_helper(analysis, operation.identity == "lowest", node)), node
-    )
-    found = language(
+    # Named first, since an index may be given a name for its masks, which is then read where the tile is loaded.
+    given = arguments.named_alone("searched", given)
+    if dtype in (None, dtypes.bfloat16):
+        # As `ntl.max` has them: a maximum of bfloat16 is in 32 bits, and that of one value the value.
+        both = [given, nodes.clone(given)]
+        given = arguments.named_alone("searched", language("maximum", both, node))
+    identity = operation.identity or ""
+    precedence = _precedence(analysis, given, axis, len(known.shape), size)
+    whole = [
+        _masked(
+            analysis, nodes.clone(given), to_be_masked(known.validity, identity, axis), identity
+        ),
+        _masked(analysis, precedence, along, "zero"),
+    ]
+    function = nodes.at(nodes.ExternRef(name=_helper(analysis, identity == "lowest", node)), node)
+    keeps = arguments.constant("keep_dims", names["keep_dims"]) is True
+    found: ast.expr = language(
         "reduce",
         [
             nodes.at(ast.Tuple(elts=whole, ctx=ast.Load()), node),
             nodes.at(ast.Constant(value=axis), node),
             function,
-            keeps,
+            nodes.at(ast.Constant(value=keeps), node),
         ],
         node,
     )
     if is_pair:
-        name = analysis.draft.fresh("found")
-        analysis.draft.insert_before(analysis.statement, assign(name, found, node))
-        pair = [item_of(read(name, node), place, node) for place in (0, 1)]
+        found = arguments.named_alone("found", found)
+        value = item_of(found, 0, node)
+        if dtype is not None:
+            value = _cast(value, dtypes.float32 if dtype is dtypes.bfloat16 else dtype)
+        pair = [value, _place(item_of(nodes.clone(found), 1, node), size)]
         arguments.become(nodes.at(ast.Tuple(elts=pair, ctx=ast.Load()), node))
     else:
-        arguments.become(item_of(found, 1, node))
+        arguments.become(_place(item_of(found, 1, node), size))
     return True
 
 
-def _places(value: ast.expr, axis: int, rank: int, size: object) -> ast.expr:
-    """The place of each element along a dimension."""
-    zero = nodes.at(ast.Constant(value=0), value)
-    places: ast.expr = language("arange", [zero, size_node(size, value)], value)
-    if rank > 1:
-        parts: list[ast.expr] = [
-            nodes.at(ast.Slice() if dim == axis else ast.Constant(value=None), value)
-            for dim in range(rank)
-        ]
-        chosen = nodes.at(ast.Tuple(elts=parts, ctx=ast.Load()), value)
-        places = nodes.at(ast.Subscript(value=places, slice=chosen, ctx=ast.Load()), value)
-    none = language("zeros_like", [nodes.clone(value)], value)
-    none = language("cast", [none, _type(dtypes.int32, value)], value)
-    return nodes.at(ast.BinOp(left=none, op=ast.Add(), right=places), value)
+def _is_told_by_triton(
+    arguments: Arguments,
+    dtype: dtypes.DType | None,
+    along: list[TileMask],
+    axis: int,
+    is_pair: bool,
+) -> bool:
+    """Whether these are integers that come first, and of equal ones the first is asked for."""
+    if dtype is None or dtype.kind == "float":
+        return False
+    name, place = ("return_indices_tie_break_left", 3) if is_pair else ("tie_break_left", 2)
+    tells_first = arguments.constant(name, place) in (None, True)
+    return not along or (
+        tells_first
+        and all(is_first(arguments, mask, axis) for mask in along if follows(mask, axis))
+    )
 
 
-def _type(dtype: dtypes.DType, origin: ast.AST) -> ast.expr:
-    return nodes.at(nodes.DTypeRef(dtype=dtype), origin)
+def _masked(
+    analysis: Knowledge, value: ast.expr, validity: list[TileMask], identity: str
+) -> ast.expr:
+    masks = analysis.masks(Known(validity=tuple(validity)), value)
+    if not masks:
+        return value
+    return nodes.at(nodes.Masked(value=value, masks=masks, identity=identity), value)
+
+
+def _precedence(
+    analysis: Knowledge, value: ast.expr, axis: int, rank: int, size: object
+) -> ast.expr:
+    """How many places are from an element to the end, and of a number as many more as there are in all."""
+    rest = _operation(size_node(size, value), ast.Sub(), _places(axis, rank, size, value))
+    name = analysis.draft.fresh("precedence")
+    analysis.draft.insert_before(analysis.statement, assign(name, rest, value))
+    more = _operation(read(name, value), ast.Add(), size_node(size, value))
+    is_number = ast.Compare(
+        left=nodes.clone(value), ops=[ast.Eq()], comparators=[nodes.clone(value)]
+    )
+    return language("where", [nodes.at(is_number, value), more, read(name, value)], value)
+
+
+def _place(precedence: ast.expr, size: object) -> ast.expr:
+    """The place of an element that has this precedence; 0 where there was none."""
+    none = nodes.at(ast.Constant(value=0), precedence)
+    # Its type is said, since a function of anybody's may have given it.
+    beyond = _operation(none, ast.Sub(), _cast(precedence, dtypes.int32))
+    return _operation(beyond, ast.Mod(), size_node(size, precedence))
+
+
+def _cast(value: ast.expr, dtype: dtypes.DType) -> ast.expr:
+    return language("cast", [value, nodes.at(nodes.DTypeRef(dtype=dtype), value)], value)
+
+
+def _operation(left: ast.expr, op: ast.operator, right: ast.expr) -> ast.expr:
+    return nodes.at(ast.BinOp(left=left, op=op, right=right), left)
+
+
+def _places(axis: int, rank: int, size: object, origin: ast.AST) -> ast.expr:
+    """The places along a dimension, in one of so many dimensions."""
+    zero = nodes.at(ast.Constant(value=0), origin)
+    places: ast.expr = language("arange", [zero, size_node(size, origin)], origin)
+    if rank == 1:
+        return places
+    parts: list[ast.expr] = [
+        nodes.at(ast.Slice() if dim == axis else ast.Constant(value=None), origin)
+        for dim in range(rank)
+    ]
+    chosen = nodes.at(ast.Tuple(elts=parts, ctx=ast.Load()), origin)
+    return nodes.at(ast.Subscript(value=places, slice=chosen, ctx=ast.Load()), origin)
 
 
 def _helper(analysis: Knowledge, is_greatest: bool, origin: ast.AST) -> str:
-    """The name of a function that takes one of two elements, each with its place and whether it is real."""
-    sign, wish = (">", "greater_real") if is_greatest else ("<", "less_real")
+    """The name of a function that takes one of two elements, each with its precedence."""
+    sign, other, wish = (">", "<", "greater") if is_greatest else ("<", ">", "less")
     if sign in analysis.accompanied:
         return analysis.accompanied[sign]
-    name = analysis.accompanied[sign] = analysis.draft.fresh(wish)
+    name = analysis.accompanied[sign] = analysis.draft.fresh(f"{wish}_number")
     text = f"""
-def {name}(left, left_place, left_is_real, right, right_place, right_is_real):
-    is_better = (left {sign} right) | ((left == right) & (left_place < right_place))
-    is_left = (left_is_real != 0) & ((right_is_real == 0) | is_better)
-    return (
-        where(is_left, left, right),
-        where(is_left, left_place, right_place),
-        left_is_real | right_is_real,
-    )
+def {name}(left, left_precedence, right, right_precedence):
+    precedes = (left_precedence > right_precedence) & ((left {other} right) == 0)
+    is_left = (left {sign} right) | precedes
+    return where(is_left, left, right), where(is_left, left_precedence, right_precedence)
 """
     made = ast.parse(text).body[0]
     assert isinstance(made, ast.FunctionDef)

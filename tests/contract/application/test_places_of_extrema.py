@@ -1,6 +1,7 @@
 """LANGUAGE.md, "Padding": the place of a greatest or a least element is that of one that exists.
 
 What stands in the padding is no greater than any element, and may be as great: then the element is told.
+NaN is left out too: of NaN alone the first is told, of nothing 0.
 """
 
 from __future__ import annotations
@@ -183,3 +184,151 @@ def test_the_greatest_and_the_least_of_negated_integers(extremum, dtype):
     tensors = Tensor(2), Tensor(2)
     ninetoothed.make(arrangement, application, tensors, num_warps=1)(x, y)
     assert y.item() == ((-x).max() if extremum is ntl.max else (-x).min())
+
+
+NAN, INF = float("nan"), float("inf")
+
+#: Elements, and the places of the greatest and of the least.
+WITH_NAN = [
+    ([1.0, NAN, 3.0, 2.0], 2, 0),
+    ([NAN, 1.0, 3.0], 2, 1),
+    ([NAN, -INF, NAN], 1, 1),
+    ([INF, NAN, INF, NAN, INF], 0, 0),
+    ([NAN, -INF, INF, NAN, -INF], 2, 1),
+    ([NAN, NAN, NAN], 0, 0),
+    ([NAN, NAN, NAN, NAN], 0, 0),
+]
+
+
+def found_in(x, places, values):
+    """By each way to ask."""
+    places[0] = ntl.argmax(x, axis=0)
+    places[1] = x.argmin(0, tie_break_left=False)
+    value, place = ntl.max(x, 0, return_indices=True)
+    places[2], values[0] = place, value
+    value, place = ntl.min(x, 0, True, return_indices_tie_break_left=False)
+    places[3], values[1] = place, value
+
+
+def run(application, x, places=4, values=2, tile=None):
+    def arrangement(x, *others):
+        return x.tile((tile or -1,)), *(each.tile((-1,)) for each in others)
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(1)))
+    results = torch.full((places,), 99, dtype=torch.int32), torch.full((values,), 99.0)
+    kernel(x, *results)
+    return tuple(each.tolist() for each in results)
+
+
+def same(one, other):
+    return torch.equal(torch.tensor(one).nan_to_num(77), torch.tensor(other).nan_to_num(77))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize(("elements", "greatest", "least"), WITH_NAN)
+def test_beside_nan_a_number_is_told(elements, greatest, least, dtype):
+    places, values = run(found_in, torch.tensor(elements, dtype=dtype))
+    assert places == [greatest, least, greatest, least]
+    assert same(values, [elements[greatest], elements[least]])
+
+
+@pytest.mark.parametrize(("elements", "greatest", "least"), WITH_NAN)
+def test_beside_nan_a_number_is_told_where_padding_comes_first(elements, greatest, least):
+    def application(x, places, values):
+        found_in(x[ntl.arange(0, 8) - 3], places, values)
+
+    places, values = run(application, torch.tensor(elements))
+    assert places == [greatest + 3, least + 3, greatest + 3, least + 3]
+    assert same(values, [elements[greatest], elements[least]])
+
+
+def test_beside_nan_in_bfloat16():
+    """The value is in 32 bits, whether the type was declared or not."""
+
+    def application(x, places, values):
+        value, place = ntl.max(x, 0, return_indices=True)
+        places[0], values[0] = place, value + 0.001
+
+    x = torch.tensor([2.0, NAN, 3.0], dtype=torch.bfloat16)
+    places, values = run(application, x, 1, 1)
+    assert places == [2]
+    assert values == [pytest.approx(3.001, abs=1e-6)]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(3, 5), (4, 8), (1, 4), (5, 1)])
+def test_beside_nan_along_one_of_two_dimensions(shape, axis):
+    def application(x, greatest, least):
+        greatest = ntl.argmax(x, axis, keep_dims=True)  # noqa: F841
+        least = ntl.min(x, axis, return_indices=True, keep_dims=True)[1]  # noqa: F841
+
+    def arrangement(*tensors):
+        return tuple(each.tile((-1, -1)) for each in tensors)
+
+    generator = torch.Generator().manual_seed(0)
+    choices = torch.tensor([NAN, -INF, INF, 0.0, 1.0])
+    x = choices[torch.randint(0, len(choices), shape, generator=generator)]
+    x[0] = NAN
+    size = [1 if dim == axis % 2 else n for dim, n in enumerate(shape)]
+    results = [torch.full(size, 99) for _ in range(2)]
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2), Tensor(2)))(x, *results)
+    for result, sign in zip(results, (1, -1)):
+        best = (sign * x).nan_to_num(-INF, INF, -INF).amax(axis, keepdim=True)
+        is_best = (sign * x == best).int()
+        assert torch.equal(result, is_best.argmax(axis, keepdim=True))
+
+
+def test_of_nothing_the_place_is_0():
+    def application(x, places, values):
+        found_in(x[ntl.arange(0, 8) + 50], places, values)
+
+    assert run(application, torch.ones(5)) == ([0, 0, 0, 0], [-INF, INF])
+    assert run(application, torch.ones(5, dtype=torch.int32))[0] == [0, 0, 0, 0]
+
+
+def test_of_equal_integers_none_in_the_padding_is_told():
+    """Whichever of them is asked for."""
+
+    def application(x, places, values):
+        places[0] = ntl.argmax(ntl.cast(x, ntl.int32), 0, tie_break_left=False)
+        places[1] = ntl.max(ntl.cast(x, ntl.int32), 0, True, False)[1]
+
+    assert run(application, filled(1, -(2**31), torch.int32), 2, tile=4)[0] == [0, 0]
+
+
+def test_beside_nan_in_a_loops_condition():
+    """It is asked of what each round leaves."""
+
+    def application(x, places, values):
+        rest = x + 0
+        count = 0
+        while (ntl.argmax(rest, axis=0) > 0) & (count < 9):
+            rest = ntl.where(rest == ntl.max(rest), float("nan"), rest)
+            count += 1
+        places[0] = count
+
+    assert run(application, torch.tensor([2.0, 5, NAN, 7, 3]), 1)[0] == [3]
+
+
+def test_several_values_are_combined_in_a_loops_condition():
+    def sums(a, b, c, d):
+        return a + c, b + d
+
+    def application(x, places, values):
+        rest = x + 0
+        count = 0
+        while (ntl.reduce((rest, rest), 0, sums)[1] > 20) & (count < 9):
+            rest -= 1
+            count += 1
+        places[0] = count
+
+    assert run(application, torch.tensor([9.0, 9, 9, 9, 9]), 1)[0] == [5]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(3, [-INF, INF]), (4, [NAN, NAN])])
+def test_of_nan_alone_an_extremum_is_that_of_nothing_where_there_is_padding(count, expected):
+    def application(x, places, values):
+        values[0] = ntl.max(x)
+        values[1] = ntl.min(x)
+
+    assert same(run(application, filled(count, NAN, torch.float32))[1], expected)

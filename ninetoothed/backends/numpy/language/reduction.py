@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.identities import (
-    all_of,
+    exists,
     validity_after_reduction,
     without_padding,
 )
 from ninetoothed.backends.numpy.language.math import exp, fdiv, promoted
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
-from ninetoothed.backends.numpy.values.casting import cast_array
+from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.operators import subtract
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language import dtypes
@@ -76,17 +76,14 @@ def in_at_least_32_bits(tile: Tile) -> Tile:
     return tile.to(dtypes.float32 if tile.dtype.kind == "float" else dtypes.int32)
 
 
-def _place_of(index_of: Callable[..., Any], tile: Tile, data: Any, axis: int) -> Any:
-    """Where a greatest or a least element is; the first that exists, of those that are as the identity too."""
-    found = index_of(data, axis=axis)
-    if not tile.validity:
-        return found
-    best = np.take_along_axis(data, np.expand_dims(found, axis), axis)
-    is_best = (data == best) & all_of(tile.validity)
-    return np.where(is_best.any(axis=axis), is_best.argmax(axis=axis), found)
+def _place_of(tile: Tile, data: Array, best: Array, axis: int) -> Array:
+    """Where the first number is that is as the best one; of NaN alone the first that exists, of nothing 0."""
+    is_real = exists(tile)
+    is_best = (data == best) & is_real
+    return np.where(is_best.any(axis=axis), is_best.argmax(axis=axis), is_real.argmax(axis=axis))
 
 
-def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Callable[..., Any]:
+def _extremum(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def extremum(
         input: Any,
         axis: Any = None,
@@ -101,7 +98,8 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
             raise refuse(f"ntl.{name} needs an axis to return indices.")
         place = wrapped_axis(axis, tile.ndim)
         data = without_padding(tile, identity_of(name))
-        indices = np.expand_dims(_place_of(index_of, tile, data, place), place)
+        best = ufunc.reduce(data, axis=place, keepdims=True)
+        indices = np.expand_dims(_place_of(tile, data, best, place), place)
         values = np.take_along_axis(data, indices, place)
         if not keep_dims:
             indices, values = indices.squeeze(place), values.squeeze(place)
@@ -115,8 +113,8 @@ def _extremum(name: str, ufunc: np.ufunc, index_of: Callable[..., Any]) -> Calla
     return extremum
 
 
-max = _extremum("max", np.fmax, np.argmax)
-min = _extremum("min", np.fmin, np.argmin)
+max = _extremum("max", np.fmax)
+min = _extremum("min", np.fmin)
 
 
 def argmax(input: Any, axis: Any, tie_break_left: bool = True, keep_dims: bool = False) -> Tile:
