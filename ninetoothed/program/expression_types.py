@@ -235,6 +235,9 @@ class Expressions:
     def _several(self, node: ast.BoolOp) -> ValueType:
         operands = [self.of(value) for value in node.values]
         result = together(operands, self.together(node, operands, "operators `and`, `or`"))
+        if result.shape:
+            # Beside a tile they are truth values, element by element; of numbers one of these.
+            return replace(TRUTH, shape=result.shape)
         return (
             result if len({each.dtype for each in operands}) == 1 else replace(result, dtype=None)
         )

@@ -321,3 +321,41 @@ def test_a_choice_that_is_asked_of_has_the_elements_of_what_is_chosen(applicatio
     least = (z if n > 1 else x).amin(1).tolist()
     wanted = torch.tensor([[expected(row, n)] * 3 for row in least])
     torch.testing.assert_close(y, wanted.to(y))
+
+
+def added(x, n, y):
+    y = (n and x) + (n or x)
+
+
+def added_of_two_tiles(x, n, y):
+    y = (n and x) + (x and x)
+
+
+def negated(x, n, y):
+    y = -(n and x)
+
+
+def taken_off_and_added(x, n, y):
+    y = (n and x) - (n or x) + (n > 0 and x)
+
+
+def counted_up(x, n, y):
+    count = ntl.zeros(x.shape, ntl.int32)
+    for _ in range(3):
+        count += n and x
+    y = count  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [(added, 2), (added_of_two_tiles, 2), (negated, -1), (taken_off_and_added, 1), (counted_up, 3)],
+)
+def test_truth_values_of_numbers_and_tiles_count(application, expected):
+    """On a device two of them were added in one bit."""
+    x, y = torch.arange(1.0, 6), torch.full((5,), float("nan"))
+    ninetoothed.make(
+        lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )(x, 7, y)
+    assert y.tolist() == [expected] * 5
