@@ -20,7 +20,7 @@ from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.statements import StatementFrame
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import Load, at
+from ninetoothed.program.nodes import at
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 
@@ -236,6 +236,7 @@ class FunctionFrame(StatementFrame):
                         node,
                     )
                 if not rebinds and name in counts:
+                    self.check_one_tile(name, item.value, node)
                     self._check_own(name, item, node)
                 if rebinds and name not in counts:
                     # Its own, which is named as soon as a helper that it calls may rebind it.
@@ -251,12 +252,8 @@ class FunctionFrame(StatementFrame):
                 else:
                     self.cells[name] = Cell(item.name, value, stores=True, is_stable=True)
                     continue
-            elif name in counts and _is_choice_of_tiles(item):
-                raise self._mismatch(
-                    f"assigns {name!r}, and only the running kernel knows which tile is given: call it in "
-                    "both ways of an `if`",
-                    node,
-                )
+            elif not rebinds and name in counts:
+                self.check_one_tile(name, item, node)
             if isinstance(item, Cell):
                 # A variable handed over is the caller's own: assigning it rebinds it there.
                 item.name = item.name or self.state.fresh(name)
@@ -297,6 +294,15 @@ class FunctionFrame(StatementFrame):
             raise self._mismatch(
                 f"assigns {name!r}, and {self.caller.function.name!r} gives it a variable of the function "
                 "around: return the value and assign it",
+                node,
+            )
+
+    def check_one_tile(self, name: str, item: Value | None, node: ast.AST) -> None:
+        """Raise where a parameter that is assigned gets a tile that only the running kernel chooses."""
+        if self.is_choice_of_tiles(item):
+            raise self._mismatch(
+                f"assigns {name!r}, and only the running kernel knows which tile is given: call it in "
+                "both ways of an `if`",
                 node,
             )
 
@@ -396,15 +402,6 @@ class FunctionFrame(StatementFrame):
             name=name, args=made, body=[*self.state.block, result], decorator_list=[]
         )
         return self.at(definition, tree)
-
-
-def _is_choice_of_tiles(item: Value | Cell) -> bool:
-    """Whether a value is one of two tiles, which are loaded where it is chosen."""
-    choice = item.node if isinstance(item, Runtime) else None
-    return isinstance(choice, ast.IfExp) and any(
-        isinstance(way, Load) or _is_choice_of_tiles(Runtime(way))
-        for way in (choice.body, choice.orelse)
-    )
 
 
 def _with_value(parameter: Any, constants: Mapping[str, Any]) -> Any:

@@ -215,7 +215,10 @@ class AssignmentFrame(CallFrame):
                 name = self._item_name(cell, f"{cell.name}_{index}")
                 items.append(self.held(Cell(name), item, node))
             return value.with_items(items)
+        is_choice = self.is_choice_of_tiles(value)
         self.bind(cell, value, node)
+        if is_choice:
+            self.state.choices_of_tiles.add(cell.name)
         assert cell.value is not None
         return cell.value
 

@@ -26,7 +26,7 @@ from ninetoothed.parsing.values import (
 )
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.effects import names_read, reads_memory
-from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.nodes import Load, SymbolValue
 
 _SAY_WHICH = "keep what it was in a variable, `before = tile * 1`, or use the parameter itself for what it is now."
 _DIFFERS = "it differs between the ways that run time may take."
@@ -338,7 +338,36 @@ class BindingFrame(OrderFrame):
         ]
         if None in settled or not same(settled[0], settled[1]):
             return Undecided(_DIFFERS)
+        self._note_choices(settled[0], one, other)
         return settled[0]
+
+    # Tiles that only the running kernel chooses.
+
+    def is_choice_of_tiles(self, value: Value | None) -> bool:
+        """Whether a value is one of several tiles, which are loaded where it is chosen."""
+        choice, ways = value.node if isinstance(value, Runtime) else None, list[ast.expr]()
+        if isinstance(choice, ast.Name):
+            return choice.id in self.state.choices_of_tiles
+        if isinstance(choice, ast.IfExp):
+            ways = [choice.body, choice.orelse]
+        elif isinstance(choice, ast.BoolOp):
+            ways = choice.values
+        elif isinstance(choice, ast.Subscript) and isinstance(choice.value, ast.Tuple):
+            ways = choice.value.elts
+        return any(map(self._is_tile, map(Runtime, ways)))
+
+    def _is_tile(self, value: Value | None) -> bool:
+        """Whether a value is a tile, or one of several."""
+        is_loaded = isinstance(value, Runtime) and isinstance(value.node, Load)
+        return isinstance(value, Tile) or is_loaded or self.is_choice_of_tiles(value)
+
+    def _note_choices(self, merged: Value | None, *ways: Value | None) -> None:
+        """Notes of the variable that holds what either of two ways gives whether that is a tile."""
+        if isinstance(merged, Group):
+            for items in zip(merged.items, *(way.items for way in ways if isinstance(way, Group))):
+                self._note_choices(*items)
+        elif isinstance(merged, Runtime) and any(map(self._is_tile, ways)):
+            self.state.choices_of_tiles |= names_read(merged.node)
 
 
 def is_name(node: ast.AST, name: str) -> bool:

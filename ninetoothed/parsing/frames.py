@@ -52,6 +52,7 @@ class State:
         parameters: the application's, by name.
         rebound: see `Program`.
         holds: which names stand for tiles, and what they read.
+        choices_of_tiles: variables that stand for a tile which only the running kernel chooses.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -74,6 +75,7 @@ class State:
     parameters: dict[str, Any] = field(default_factory=dict)
     rebound: dict[str, str] = field(default_factory=dict)
     holds: Holds = field(default_factory=Holds)
+    choices_of_tiles: set[str] = field(default_factory=set)
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""

@@ -22,6 +22,7 @@ from ninetoothed.parsing.values import (
     same,
     to_python,
 )
+from ninetoothed.program.effects import reads_memory
 from ninetoothed.program.nodes import clone
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_UNARY
@@ -131,8 +132,10 @@ class OperatorFrame(ComparisonFrame):
             self.asked.update(node.values)
         for position, operand in enumerate(node.values):
             before = self.state.cells()
+            is_last = position == len(node.values) - 1
             with self.state.captured() as statements:
-                value = self._loaded(operand)
+                # What constants leave is that operand itself.
+                value = (self._loaded if parts or not is_last else self.evaluate)(operand)
             named: dict[Cell, Value] = {}
             if parts:
                 named = {
@@ -147,7 +150,6 @@ class OperatorFrame(ComparisonFrame):
                 if statements and isinstance(value, Known) and value.object is None:
                     value = Known(False)
             truth = self.truth(value)
-            is_last = position == len(node.values) - 1
             if parts and not self._is_number(value):
                 if node not in self.asked and is_last:
                     raise self.error(operand, _NO_NUMBER)
@@ -209,7 +211,10 @@ class OperatorFrame(ComparisonFrame):
             set_cells(given[False])
             other = self._loaded(node.orelse)
         one, other = self.meet(before, ends, body, orelse, node, constant, (one, other))
-        if not body and not orelse:
+        statements = [*body, *orelse]
+        if self.are_values(statements, ()) and not any(map(reads_memory, statements)):
+            # Positions of elements, say: a choice of a number and a tile is none of an `if`.
+            self.state.block.extend(statements)
             return self._chosen(test, one, other, node)
         cell = Cell(self.state.fresh("choice"))
         value = self.merge(cell, (one, body), (other, orelse), node, constant)

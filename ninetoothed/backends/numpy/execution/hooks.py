@@ -169,11 +169,17 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
     """``and`` (``on`` is True) or ``or`` of two values that are there, element by element of tiles."""
 
     def join(left: Any, right: Any) -> Any:
+        if not isinstance(left, (Tile, Size)) and bool(left) is on:
+            # What is known before a kernel runs leaves the other one, which may stay a tile's name.
+            return right
+        right = read(right)
         if any(isinstance(value, Tile) and value.ndim for value in (left, right)):
             return _function(name)(left, right)
         chosen = right if bool(left) is on else left
         missing = [mask for v in (left, right) if isinstance(v, Tile) for mask in v.validity]
-        if not missing:
+        # What the running kernel chose, a number that is written too, it knows alone.
+        is_chosen = isinstance(left, Tile) and isinstance(chosen, bool | int | float)
+        if not missing and not is_chosen:
             return chosen
         # It exists where both do.
         kept = as_tile(chosen)

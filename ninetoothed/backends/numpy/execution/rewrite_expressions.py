@@ -116,6 +116,8 @@ class ExpressionRewriter(ast.NodeTransformer):
             return node
         if isinstance(node, ast.IfExp):
             return self._choice(node, "__pick__", self.reference)
+        if isinstance(node, ast.BoolOp):
+            return self._several(node, self.reference)
         visited = self.visit(node)
         is_read = isinstance(node, ast.Call) and trees.is_hook_call(visited, "__read__")
         return visited.args[0] if is_read else visited
@@ -208,8 +210,13 @@ class ExpressionRewriter(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        return self._several(node, self.visit)
+
+    def _several(self, node: ast.BoolOp, last: Callable[[ast.expr], ast.expr]) -> ast.expr:
+        """``and`` or ``or``; ``last`` sees to the last operand, which it is where what is known decides."""
         if self.nested:
-            return self.generic_visit(node)
+            node.values = [*map(self.visit, node.values[:-1]), last(node.values[-1])]
+            return node
         # As on a device, an operand that does more than give a value is evaluated only where Python
         # would evaluate it; another one may be a tile, whose elements count whatever a number is.
         hooks: list[str] = []
@@ -217,7 +224,8 @@ class ExpressionRewriter(ast.NodeTransformer):
             is_there = self.is_harmless(value) and not _reads_named(value, node.values[1:place])
             settles = "__settles__" if is_there else "__stops__"
             hooks.append("__decides__" if self.does_more(value) else settles)
-        values = [self.visit(value) for value in node.values]
+        way = self.visit if hooks[-1] == "__decides__" else last
+        values = [*map(self.visit, node.values[:-1]), way(node.values[-1])]
         return trees.placed_at(self._joined(values, isinstance(node.op, ast.And), hooks), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
