@@ -7,7 +7,7 @@ import builtins
 import functools
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ninetoothed import language
@@ -24,6 +24,7 @@ from ninetoothed.parsing.values import (
     Range,
     Runtime,
     Symbolic,
+    Tile,
     Value,
     to_python,
 )
@@ -128,6 +129,20 @@ def _iterated(function: Callable[..., Any]) -> Meaning:
     return call
 
 
+def _reversed(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    ranges = [each for each in arguments if isinstance(each, Range)]
+    bounds = [*ranges[0].arguments] if len(ranges) == len(arguments) == 1 else []
+    start, stop, step = {1: [Known(0), *bounds, Known(1)], 2: [*bounds, Known(1)], 3: bounds}.get(
+        len(bounds), [None] * 3
+    )
+    is_known = all(isinstance(each, Known) for each in bounds)
+    if is_known or not (isinstance(step, Known) and step.object in (1, -1)):
+        return _iterated(lambda items: list(reversed(items)))(frame, arguments, node)
+    assert start is not None and stop is not None
+    last, first = (frame.binary(end, ast.Sub(), step, node) for end in (stop, start))
+    return Range(ranges[0].function, (last, first, Known(-step.object)), ranges[0].keywords)
+
+
 def _enumerate(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     items, *start = arguments
     if len(start) > 1 or not all(isinstance(each, Known) for each in start):
@@ -208,9 +223,27 @@ def _folded(op: ast.operator, start: int) -> Meaning:
 
 
 def _print(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
-    if not (arguments and isinstance(arguments[0], Known) and isinstance(arguments[0].object, str)):
-        arguments = [Known(""), *arguments]
-    return frame.language_call("device_print", arguments, {}, node)
+    text: list[Value] = [Known("")]
+    if arguments and isinstance(arguments[0], Known) and isinstance(arguments[0].object, str):
+        text, arguments = arguments[:1], arguments[1:]
+    values = _flat(arguments)
+    if not all(isinstance(getattr(each, "object", each), _SHOWN) for each in values):
+        raise frame.error(
+            node,
+            "`print` shows one text, its first argument, and then numbers and tiles: what else is known is shown "
+            "in that text, as an f-string.",
+        )
+    return frame.language_call("device_print", [*text, *values], {}, node)
+
+
+#: What is shown while a kernel runs.
+_SHOWN = (Runtime, Symbolic, Tile, int, float)
+
+
+def _flat(values: Iterable[Value]) -> list[Value]:
+    """Values, and the items of tuples and lists among them."""
+    groups = [_flat(value.items) if isinstance(value, Group) else [value] for value in values]
+    return [item for group in groups for item in group]
 
 
 def _getattr(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
@@ -273,7 +306,7 @@ _SPECIAL: dict[Any, Meaning] = {
     list: _list,
     zip: _iterated(lambda *lists: list(zip(*lists, strict=False))),
     enumerate: _enumerate,
-    reversed: _iterated(lambda items: list(reversed(items))),
+    reversed: _reversed,
     min: _extremum("minimum", min),
     max: _extremum("maximum", max),
     float: _cast(dtypes.float32),

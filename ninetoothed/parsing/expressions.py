@@ -139,6 +139,13 @@ class ExpressionFrame(ElementFrame):
                 return [value_of(item) for item in value.object]
             except TypeError:
                 pass
+        if isinstance(value, Tile) and not value.is_complete:
+            name = value.parameter.name
+            raise self.error(
+                node,
+                f"{name!r} names several tiles here, which are gone through by their numbers: "
+                f"`for k in range({name}.shape[0])`, and `{name}[k]` is one of them.",
+            )
         if isinstance(value, Runtime | Tile):
             raise self.error(
                 node,

@@ -21,6 +21,19 @@ def iteration(x, y):
         y = v
 
 
+def tiles_with_their_numbers(rows, y):
+    for k, row in enumerate(rows):  # HERE
+        y = row + k
+
+
+def text_after_values(x, y, n):
+    print("first", n, "then")  # HERE
+
+
+def an_element_type_shown(x, y):
+    print(x.dtype)  # HERE
+
+
 def pythons_function(x, y, n):
     import_ = round(n)  # HERE
 
@@ -52,6 +65,9 @@ def a_double_star(x, y):
     [
         (tuple_index, "needed at compile time"),
         (iteration, "are not gone through one by one"),
+        (tiles_with_their_numbers, "by their numbers: `for k in range(rows.shape[0])`"),
+        (text_after_values, "`print` shows one text"),
+        (an_element_type_shown, "`print` shows one text"),
         (pythons_function, "arguments are needed at compile time"),
         (attribute_name, "name at compile time"),
         (a_type_from_a_branch, "'dtype' is needed at compile time"),

@@ -10,6 +10,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
+from ninetoothed import Tensor
 from tests.contract.kernels import vectors
 from tests.contract.numbers.test_objects import X, result
 
@@ -67,6 +68,52 @@ def of_a_member(x, y):
 )
 def test_a_function_of_pythons(application, expected):
     assert result(application) == expected.tolist()
+
+
+def numbers_of_the_call(x, n, y):
+    v = x * 0
+    for i in reversed(range(n)):
+        v = v * 10 + i
+    for i in reversed(range(1, n + 1)):
+        v = v * 10 + i
+    for i in reversed(range(n, 0, -1)):
+        v = v * 10 + i
+    y = v
+
+
+def numbers_of_blocks(x, n, y):
+    count = ntl.cdiv(x.shape[0], 2)
+    v = x * 0
+    for i in reversed(range(count)):
+        v = v * 10 + i
+    y = v
+
+
+@pytest.mark.parametrize("n", [2, 1, 0, -3])
+def test_a_range_is_gone_through_from_its_end(n):
+    ranges = range(n), range(1, n + 1), range(n, 0, -1)
+    expected = int("".join(str(i) for each in ranges for i in reversed(each)) or "0")
+    assert of_a_number(numbers_of_the_call, n) == [expected] * 4
+    assert of_a_number(numbers_of_blocks, n) == [10] * 4
+
+
+def shown(x, n, y):
+    print("shape", x.shape, (n, 2))
+    y = x  # noqa: F841
+
+
+def test_the_items_of_a_tuple_are_printed():
+    assert of_a_number(shown, 3) == X.tolist()
+
+
+def of_a_number(application, n):
+    y = torch.full_like(X, NAN)
+    ninetoothed.make(
+        lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+        application,
+        (*vectors(1), Tensor(0), *vectors(1)),
+    )(X, n, y)
+    return y.tolist()
 
 
 # A greatest and a least leave NaN out, and it is no other where a lane does not exist: `q` has none in the
