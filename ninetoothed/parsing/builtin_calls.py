@@ -56,6 +56,13 @@ def call_builtin(
         if result is not None:
             return result
     if not _is_computable(function):
+        called = vars(type(function)).get("__call__")
+        if isinstance(called, types.FunctionType) and not comes_from("torch", called):
+            raise frame.error(
+                node,
+                f"{_name(function)!r} is an object, and functions are called in an application: name its "
+                "method, `object.__call__(...)`, or write a function.",
+            )
         raise frame.error(
             node,
             f"{_name(function)!r} cannot be called in an application. What can: functions of "

@@ -82,6 +82,22 @@ def test_a_value_needed_at_compile_time(application, words):
 # Calls.
 
 
+class Scaled:
+    def __call__(self, value):
+        return value * 2
+
+
+SCALED = Scaled()
+
+
+def an_object(x, y):
+    y = SCALED(x)  # HERE
+
+
+def test_an_object_is_called_by_its_methods_name():
+    assert "name its method, `object.__call__(...)`" in failure(an_object)
+
+
 def helper(a, b=1, *, c=2):
     return a + b + c
 
