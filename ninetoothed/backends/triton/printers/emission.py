@@ -10,10 +10,12 @@ from typing import Any
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
 from ninetoothed.backends.triton.ir import trees
 from ninetoothed.backends.triton.ir.lowered import Lowered, Names
-from ninetoothed.backends.triton.ir.trees import assign, language, name
+from ninetoothed.backends.triton.ir.trees import assign, element, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
+from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.kernels.verified_bounds import positive_names, verified_ranges
+from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.types import COUNT
 from ninetoothed.symbols.bounds import interval
@@ -21,6 +23,11 @@ from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import next_power_of_2, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
 from ninetoothed.tensors.access import is_power_of_two
+
+
+def _is_wide(expression: Symbol) -> bool:
+    """Whether this is a number that no int32 holds, or hardly: not with another one added."""
+    return expression.op == "const" and abs(expression.operands[0]) > LARGEST_INT32 // 2
 
 
 @dataclass(frozen=True)
@@ -219,7 +226,7 @@ class Emission:
             return self._leaf(symbol)
         if symbol.op == "const":
             return symbol.ast()
-        operands = [self.tree(operand) for operand in symbol.operands]
+        operands = self.of_64_bits(symbol, [self.tree(operand) for operand in symbol.operands])
         return (
             self._rounded(symbol, operands)
             if self._may_divide_by_zero(symbol)
@@ -245,6 +252,16 @@ class Emission:
         ):
             return over(expression.op, operands)
         return self._rounded(expression, operands)
+
+    def of_64_bits(self, expression: Symbol, trees: list[ast.expr]) -> list[ast.expr]:
+        """The trees of an operation's operands, large numbers as int64 where Triton's compiler does not compute
+        the operation: beside an int32 it takes none that no int32 holds, and a sum has 32 bits."""
+        if self.is_known(expression):
+            return trees
+        return [
+            language("cast", tree, element(dtypes.int64)) if _is_wide(operand) else tree
+            for operand, tree in zip(expression.operands, trees)
+        ]
 
     def _rounded(self, division: Symbol, operands: list[ast.expr]) -> ast.expr:
         """A division by the library, which has no divisor be 0."""
@@ -281,7 +298,8 @@ class Emission:
             return self.width(operands[0])
         if op in ("const", "leaf"):
             return self.tree(expression)
-        return self.over(expression, [self.position(operand) for operand in operands])
+        trees = [self.position(operand) for operand in operands]
+        return self.over(expression, self.of_64_bits(expression, trees))
 
     def _use(
         self,

@@ -214,6 +214,7 @@ class Positions:
             ]
             return self._tree(rest, tile, layout)
         trees = [self._tree(operand, tile, layout) for operand in operands]
+        trees = self._emission.of_64_bits(expression, trees)
         if op == "*" and self._emission.facts.wide and not self._fits(expression, tile):
             trees[0] = language("cast", trees[0], element(dtypes.int64))
         if op == "<":
