@@ -12,7 +12,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.parsing import source
 from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
-from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
+from ninetoothed.parsing.operators import OperatorFrame, is_symbolic
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
@@ -71,11 +71,12 @@ class LanguageCallFrame(OperatorFrame):
         """``cdiv`` and ``next_power_of_2`` of what is known, of symbolic sizes too."""
         name = str(getattr(function, "name", None) or getattr(function, "__name__", ""))
         ours = isinstance(function, LanguageFunction) or comes_from("triton", function)
-        if not ours or not arguments or not all(map(is_symbolic, arguments)):
+        if not ours or not arguments:
             return None
-        if name.endswith("cdiv") and len(arguments) == 2:
-            one, other = map(symbol_of, arguments)
-            return self.computed(lambda: (one + other - 1) // other, node)
+        if name.rpartition(".")[2] == "cdiv" and len(arguments) == 2:
+            return self.rounded_up(arguments[0], arguments[1], node)
+        if not all(map(is_symbolic, arguments)):
+            return None
         if name == "next_power_of_2" and len(arguments) == 1:
             size = arguments[0]
             if isinstance(size, Known) and isinstance(size.object, int) and size.object > 0:

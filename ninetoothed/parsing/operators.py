@@ -76,6 +76,18 @@ class OperatorFrame(ComparisonFrame):
             )
         return Runtime(self.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), node))
 
+    def rounded_up(self, left: Value, right: Value, node: ast.AST) -> Value | None:
+        """``-(-left // right)``, if it is known or a symbolic integer's matter; else None."""
+        if isinstance(left, Known) and isinstance(right, Known):
+            one, other = map(symbol_of, (left, right))
+        elif _is_arithmetic_on_sizes(left, ast.FloorDiv(), right):
+            one, other = symbol_of(left), symbol_of(right)
+            if is_nonnegative(as_symbol(other)):
+                return self.computed(lambda: (one + other - 1) // other, node)
+        else:
+            return None
+        return self.computed(lambda: -(-one // other), node)
+
     def _power(self, base: Value, count: int, node: ast.AST) -> Value:
         """A whole power, as products."""
         if count == 1:

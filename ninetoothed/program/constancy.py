@@ -50,6 +50,12 @@ def is_constant_symbol(symbol: Any) -> bool:
     return all(leaf.constexpr or leaf.meta for leaf in symbol.leaves())
 
 
+def is_count(node: ast.expr) -> bool:
+    """Whether an expression of a typed Program counts something: it is not negative, nor near the end of a type."""
+    known = type_of(node)
+    return known.is_natural and known.kind == "int" and known.dtype is None
+
+
 def is_nonzero(node: ast.expr) -> bool:
     """Whether an expression of a typed Program is a number that is not 0, whatever a call gives."""
     number = type_of(node).number

@@ -35,11 +35,8 @@ _OF_BITS = ast.BitAnd | ast.BitOr | ast.BitXor | _SHIFTS
 def refusal(left: ValueType, op: ast.operator, right: ValueType) -> str:
     """Why ``left op right`` cannot be; empty where nothing is known to be wrong."""
     sign = SIGNS.get(type(op), "")
-    if isinstance(op, _DIVISIONS) and {_sign(left), _sign(right)} == {"int", "uint"}:
-        return (
-            f"{sign} needs operands of one signedness, but got {_with_sign(left)} and "
-            f"{_with_sign(right)}; cast one."
-        )
+    if isinstance(op, _DIVISIONS) and (reason := _unlike_signs(sign, left, right)):
+        return reason
     if isinstance(op, _OF_BITS) and "float" in (left.kind, right.kind):
         return f"{sign} needs integers, but got {_named(left)} and {_named(right)}."
     if isinstance(op, _SHIFTS):
@@ -48,6 +45,24 @@ def refusal(left: ValueType, op: ast.operator, right: ValueType) -> str:
             f"{sign} is by 0 or more, but got {right.number}." if is_back else misfit(right, left)
         )
     return misfit(left, right) or misfit(right, left) if sign else ""
+
+
+def refusal_of_cdiv(left: ValueType, right: ValueType) -> str:
+    """Why ``ntl.cdiv(left, right)`` cannot be; empty where nothing is known to be wrong."""
+    for each in (left, right):
+        if each.kind == "float":
+            return f"`ntl.cdiv` takes integers, but got {_named(each)}: write `ntl.ceil(x / y)`."
+    return _unlike_signs("`ntl.cdiv`", left, right) or misfit(left, right) or misfit(right, left)
+
+
+def _unlike_signs(what: str, left: ValueType, right: ValueType) -> str:
+    """Why a division cannot be of what has a sign and what has none; empty where it is not."""
+    if {_sign(left), _sign(right)} != {"int", "uint"}:
+        return ""
+    return (
+        f"{what} needs operands of one signedness, but got {_with_sign(left)} and "
+        f"{_with_sign(right)}; cast one."
+    )
 
 
 def sign_lost(left: ValueType, right: ValueType) -> str:

@@ -14,7 +14,7 @@ from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
-from ninetoothed.program.operands import misfit, sign_lost
+from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
@@ -70,6 +70,8 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         two = operands[-2:]
         if reason := misfit(*two) or misfit(*reversed(two)):
             call.refuse(reason)
+    if name == "cdiv" and (reason := refusal_of_cdiv(*operands[:2])):
+        call.refuse(reason)
     if (operation.home == "core" and name in _CHOOSING) and (lost := sign_lost(*operands[-2:])):
         call.refuse(f"`ntl.{name}` needs operands of one signedness, but got {lost}; cast one.")
     if name == "where" and len(operands) == 3:

@@ -142,10 +142,24 @@ def _quotient(dividend, divisor):
 
 @triton.jit
 def ceil_quotient(dividend, divisor):
-    """What ``tl.cdiv`` gives, which is rounded up where neither integer is negative."""
+    """The quotient of a division of integers that rounds up."""
+    return _ceil_quotient(_counted(dividend, divisor), _counted(divisor, dividend))
+
+
+@triton.jit
+def _ceil_quotient(dividend, divisor):
     if _may_be_zero(dividend, divisor):
-        return tl.where(divisor == 0, 0, tl.cdiv(dividend, _nonzero(divisor)))
+        return tl.where(divisor == 0, 0, _rounded_up(dividend, _nonzero(divisor)))
     elif _is_zero(dividend, divisor):
         return dividend % 1
     else:
-        return tl.cdiv(dividend, divisor)
+        return _rounded_up(dividend, divisor)
+
+
+@triton.jit
+def _rounded_up(dividend, divisor):
+    # Nothing is added to the dividend, as `tl.cdiv` does: the greatest number would become the least.
+    remainder = dividend % divisor
+    is_up = (remainder != 0) & ((remainder < 0) == (divisor < 0))
+    quotient = dividend // divisor
+    return tl.where(is_up, quotient + 1, quotient)

@@ -61,7 +61,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "minimum": _ordered(min),
     "maximum": _ordered(max),
-    "cdiv": lambda one, other: (one + other - 1) // other,
+    "cdiv": lambda one, other: -(-one // other),
     "where": lambda test, one, other: one if test else other,
 }
 

@@ -21,6 +21,7 @@ from ninetoothed.backends.numpy.language.memory import masked_cas
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.operators import (
     taken_off_zero,
+    truncating_cdiv,
     truncating_divide,
     truncating_remainder,
 )
@@ -363,6 +364,7 @@ _HOOKS: dict[str, Any] = {
     "__in__": _in,
     "__builtin__": _builtin,
     "__quotient__": truncating_divide,
+    "__upward__": truncating_cdiv,
     "__minus__": taken_off_zero,
     "__left__": left_operand,
     "__owner__": _owner,

@@ -77,6 +77,12 @@ class CallRewriter(ExpressionRewriter):
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = self.resolved(node.func)
+        if self.truncates and _is_cdiv(node.func, function):
+            own = trees.hook_call("__upward__", *node.args)
+            own.keywords = node.keywords
+            if function is UNKNOWN and isinstance(node.func, ast.Attribute):
+                own.args.insert(0, node.func.value)
+            return self._with_values(trees.placed_at(own, node))
         if function is UNKNOWN:
             if isinstance(node.func, ast.Attribute) and _is_of_tiles(node.func.attr):
                 node.func.value = trees.hook_call("__owner__", self.reference(node.func.value))
@@ -252,6 +258,13 @@ class CallRewriter(ExpressionRewriter):
         return frozenset(
             key for place, name in enumerate(names) if name in assigned for key in (place, name)
         )
+
+
+def _is_cdiv(node: ast.expr, function: Any) -> bool:
+    """Whether what is called is ``cdiv``, of the language or a tile's."""
+    if function is UNKNOWN:
+        return isinstance(node, ast.Attribute) and node.attr == "cdiv"
+    return isinstance(function, LanguageFunction) and function.name == "cdiv"
 
 
 def _is_of_tiles(attribute: str) -> bool:

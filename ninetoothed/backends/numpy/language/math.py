@@ -14,6 +14,7 @@ from ninetoothed.backends.numpy.values.operators import (
     add,
     bitwise_and,
     bitwise_or,
+    ceil_divide,
     divide,
     elementwise,
     multiply,
@@ -281,12 +282,9 @@ def sigmoid(x: Any) -> Tile:
 
 def cdiv(x: Any, div: Any) -> Any:
     """``x / div`` rounded up; of two Python numbers a Python number."""
-    if not isinstance(x, Tile) and not isinstance(div, Tile):
-        numerator, denominator = number(x), number(div)
-        return (numerator + denominator - 1) // denominator
-    if isinstance(div, Tile) and div.dtype is dtypes.bool:
-        div = div.to(dtypes.int32)
-    return truncating_divide(add(x, subtract(div, 1) if isinstance(div, Tile) else div - 1), div)
+    if isinstance(x, Tile) or isinstance(div, Tile):
+        return ceil_divide(x, div)
+    return -(-number(x) // number(div))
 
 
 def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:

@@ -156,6 +156,16 @@ def floor_divide(left: Any, right: Any) -> Tile:
     return Tile(quotient, dtype, validity)
 
 
+def ceil_divide(left: Any, right: Any) -> Tile:
+    """``left / right``, of integers, rounded up."""
+    x, y, dtype, validity = counted(*operands(left, right, True))
+    if dtype.kind == "float":
+        raise refuse(f"`ntl.cdiv` takes integers, but got {dtype}: write `ntl.ceil(x / y)`.")
+    quotient = elementwise(np.floor_divide, "//", x, y)
+    is_off = (y != 0) & (np.remainder(x, np.where(y == 0, 1, y)) != 0)
+    return Tile(quotient + is_off.astype(quotient.dtype), dtype, validity)
+
+
 def remainder(left: Any, right: Any) -> Tile:
     """``left % right``, with the sign of ``right``."""
     x, y, dtype, validity = counted(*operands(left, right, True))
@@ -170,6 +180,14 @@ def truncating_divide(left: Any, right: Any) -> Any:
     if dtype.kind == "float":
         raise refuse(f"// needs integers, but the operands meet in {dtype}; use tl.floor(x / y).")
     return Tile(elementwise(np.floor_divide, "//", x - np.fmod(x, y), y), dtype, validity)
+
+
+def truncating_cdiv(x: Any, div: Any) -> Any:
+    """``cdiv`` in a function of Triton's own, which takes for granted that nothing is negative."""
+    if isinstance(div, Tile) and div.dtype is dtypes.bool:
+        div = div.to(dtypes.int32)
+    less = subtract(div, 1) if isinstance(div, Tile) else div - 1
+    return truncating_divide(add(x, less), div)
 
 
 def truncating_remainder(left: Any, right: Any) -> Any:

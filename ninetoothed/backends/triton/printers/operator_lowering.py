@@ -8,7 +8,7 @@ from ninetoothed.backends.triton.ir.trees import language
 from ninetoothed.backends.triton.printers.validity import ValidityLowering
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.constancy import is_nonzero
+from ninetoothed.program.constancy import is_count, is_nonzero
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.operands import may_lose_sign
 from ninetoothed.program.types import type_of
@@ -88,11 +88,13 @@ class OperatorLowering(ValidityLowering):
         return language("trans", node.value) if is_batch else node
 
     def _ceil_quotient(self, node: ast.Call) -> ast.expr | None:
-        """``cdiv`` by what may be 0; None of any other call."""
+        """``cdiv`` of what may not be counts, or by what may be 0; None of any other call."""
         if called_name(node) != "cdiv":
             return None
         given = Given(node)
         dividend, divisor = given.get(0), given.node_of("div", 1)
-        if dividend is None or divisor is None or is_nonzero(divisor):
+        if dividend is None or divisor is None:
+            return None
+        if is_count(dividend) and is_count(divisor) and is_nonzero(divisor):
             return None
         return self._emission.call("ceil_quotient", self.visit(dividend), self.visit(divisor))
