@@ -55,6 +55,10 @@ def call_builtin(
         result = special(frame, arguments, node)
         if result is not None:
             return result
+    if function is id and any(isinstance(argument, Group) for argument in arguments):
+        raise frame.error(
+            node, "A tuple or a list has no `id` in an application: compare with `==`."
+        )
     if not _is_computable(function):
         called = vars(type(function)).get("__call__")
         if isinstance(called, types.FunctionType) and not comes_from("torch", called):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from ninetoothed.parsing.expressions import ExpressionFrame
-from ninetoothed.parsing.objects import literal
+from ninetoothed.parsing.objects import counted
 from ninetoothed.parsing.values import (
     Cell,
     Evaluated,
@@ -21,6 +21,7 @@ from ninetoothed.parsing.values import (
     Tile,
     Value,
     copy_of,
+    is_scalar,
     same,
     to_python,
 )
@@ -111,7 +112,7 @@ class ComparisonFrame(ExpressionFrame):
         elif isinstance(left, Known) and isinstance(right, Known):
             one, other = left.object, right.object
             if not isinstance(op, ast.Eq | ast.NotEq):
-                one, other = literal(one), literal(other)
+                one, other = counted(one), counted(other)
             return self.computed(lambda: PYTHON_COMPARE[type(op)](one, other), node)
         elif isinstance(op, ast.Eq | ast.NotEq):
             equal = self._equal(left, right, node)
@@ -144,7 +145,8 @@ class ComparisonFrame(ExpressionFrame):
     def _identical(self, left: Value, right: Value, node: ast.Compare) -> bool | None:
         """``left is right`` where it is known."""
         if isinstance(left, Known) and isinstance(right, Known):
-            return left.object is right.object or same(left, right)
+            is_one = left.object is right.object
+            return is_one or (not is_scalar(left.object) and same(left, right))
         if isinstance(left, Group) and isinstance(right, Group):
             if _is_one_name(node):
                 return True

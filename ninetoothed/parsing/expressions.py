@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
 
 from ninetoothed import language
@@ -12,7 +12,7 @@ from ninetoothed.language import LanguageNamespace
 from ninetoothed.parsing import compile_time
 from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
 from ninetoothed.parsing.frames import MOST_COPIES
-from ninetoothed.parsing.objects import literal, value_of
+from ninetoothed.parsing.objects import bound_of, counted, index_of, value_of
 from ninetoothed.parsing.values import (
     ENTRIES,
     Cell,
@@ -130,7 +130,7 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Range):
             numbers = [item.object for item in value.arguments if isinstance(item, Known)]
             if len(numbers) == len(value.arguments):
-                rounds = range(*numbers)
+                rounds = self._python_range(numbers, node)
                 if len(rounds) > MOST_COPIES:
                     self.count_copies(len(rounds), node)
                 return [Known(number) for number in rounds]
@@ -157,6 +157,17 @@ class ExpressionFrame(ElementFrame):
             "Iterating needs a length that is known at compile time: a tuple, or a range of "
             "constants.",
         )
+
+    def _python_range(self, numbers: list[Any], node: ast.AST) -> range:
+        self.check_bounds(numbers, node)
+        return range(*map(counted, numbers))
+
+    def check_bounds(self, numbers: Iterable[Any], node: ast.AST) -> None:
+        """Raises a located error where a range is given what Python does not count by."""
+        for number in numbers:
+            if index_of(number) is None:
+                kind = type(number).__name__
+                raise self.error(node, f"A range takes integers, but got {number!r}, a {kind}.")
 
     # Attributes.
 
@@ -245,7 +256,7 @@ class ExpressionFrame(ElementFrame):
             return Known(
                 slice(
                     *(
-                        b.object if isinstance(b, Known) else cast(Symbolic, b).symbol
+                        bound_of(b.object) if isinstance(b, Known) else cast(Symbolic, b).symbol
                         for b in bounds
                     )
                 )
@@ -270,7 +281,7 @@ class ExpressionFrame(ElementFrame):
             raise self.error(node.slice, f"A key that is known now is needed here: one of {known}.")
         if isinstance(index, Known):
             try:
-                found = value.items[cast(Any, literal(index.object))]
+                found = value.items[cast(Any, counted(index.object))]
             except (IndexError, TypeError) as error:
                 raise self.error(
                     node, f"{error}: the tuple has {len(value.items)} elements."

@@ -12,7 +12,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.parsing import source
 from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
-from ninetoothed.parsing.operators import OperatorFrame, is_symbolic
+from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
@@ -78,10 +78,10 @@ class LanguageCallFrame(OperatorFrame):
         if not all(map(is_symbolic, arguments)):
             return None
         if name == "next_power_of_2" and len(arguments) == 1:
-            size = arguments[0]
-            if isinstance(size, Known) and isinstance(size.object, int) and size.object > 0:
-                return Known(next_power_of_2(size.object))
-            return self._padded_size(size, node)
+            size = symbol_of(arguments[0])
+            if isinstance(size, int) and size > 0:
+                return Known(next_power_of_2(size))
+            return self._padded_size(arguments[0], node)
         return None
 
     def _vector(
@@ -149,7 +149,7 @@ class LanguageCallFrame(OperatorFrame):
 
     def _padded_size(self, value: Value, node: ast.AST) -> Value:
         if isinstance(value, Known):
-            size = value.object
+            size = literal(value.object)
             if isinstance(size, bool) or not isinstance(size, int) or size & (size - 1) == 0:
                 return value
             # What is made exists in the size that is asked for.

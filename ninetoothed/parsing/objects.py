@@ -6,6 +6,7 @@ Triton is never imported here: an object of it can only be met once the user has
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -15,7 +16,7 @@ from typing import Any
 from ninetoothed import language
 from ninetoothed.language import LanguageFunction, LanguageNamespace, dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.parsing.values import Group, Known, Listed, Symbolic, Value
+from ninetoothed.parsing.values import Group, Known, Listed, Symbolic, Value, is_scalar
 from ninetoothed.symbols.expr import Symbol
 
 #: Where Triton's language keeps its functions, and our prefix for them. Searched in order.
@@ -49,8 +50,6 @@ def value_of(item: Any) -> Value:
         return Listed(items, identity=None) if kind is list else Group(items)
     if comes_from("triton", item):
         return _of_triton(item)
-    if comes_from("numpy", item) and hasattr(item, "item") and getattr(item, "ndim", 1) == 0:
-        return Known(item.item())
     return Known(item)
 
 
@@ -140,8 +139,28 @@ def language_member(name: str) -> Any:
     return attrgetter(name)(language)
 
 
-def literal(item: Any) -> LanguageFunction | Any:
-    """A compile-time number behind an object: an enum member's value, else the object."""
+def counted(item: Any) -> Any:
+    """What Python's operators get for an object: an enum member's value, else the object."""
     import enum
 
     return item.value if isinstance(item, enum.Enum) else item
+
+
+def index_of(item: Any) -> int | None:
+    """The integer that Python takes an object for where it counts; None of what it takes for none."""
+    try:
+        return operator.index(counted(item))
+    except TypeError:
+        return None
+
+
+def bound_of(item: Any) -> Any:
+    """A bound of a slice: an integer, or what is none as it is."""
+    index = index_of(item)
+    return item if index is None else index
+
+
+def literal(item: Any) -> Any:
+    """A number of Python behind an object: of an enum's member, or a scalar of NumPy's; else the object."""
+    item = counted(item)
+    return item.item() if is_scalar(item) else item

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, cast
 
 from ninetoothed.language.dtypes import element_type
 from ninetoothed.parsing.comparisons import ComparisonFrame
-from ninetoothed.parsing.objects import literal
+from ninetoothed.parsing.objects import counted, index_of, literal
 from ninetoothed.parsing.values import (
     Cell,
     Group,
@@ -54,7 +54,7 @@ class OperatorFrame(ComparisonFrame):
         if isinstance(left, Group) or isinstance(right, Group):
             return self._of_groups(left, op, right, node)
         if isinstance(left, Known) and isinstance(right, Known):
-            one, other = literal(left.object), literal(right.object)
+            one, other = counted(left.object), counted(right.object)
             return self.computed(PYTHON_BINARY[type(op)], node, one, other)
         if isinstance(op, _SYMBOLIC) and _is_arithmetic_on_sizes(left, op, right):
             one, other = symbol_of(left), symbol_of(right)
@@ -107,10 +107,13 @@ class OperatorFrame(ComparisonFrame):
             return type(left)(left.items + right.items)
         if isinstance(op, ast.Mult):
             group, count = (left, right) if isinstance(left, Group) else (right, left)
-            if isinstance(count, Known) and isinstance(count.object, int):
+            times = None
+            if isinstance(count, Known) and isinstance(count.object, Hashable):  # No array.
+                times = index_of(count.object)
+            if times is not None:
                 assert isinstance(group, Group)
-                self.check_operation(operator.mul, (group.items, count.object), node)
-                return type(group)(group.items * count.object)
+                self.check_operation(operator.mul, (group.items, times), node)
+                return type(group)(group.items * times)
         one, other = to_python(left), to_python(right)
         if one is None or other is None:
             raise self.error(
@@ -129,7 +132,7 @@ class OperatorFrame(ComparisonFrame):
             if truth is not None:
                 return Known(not truth)
         if isinstance(value, Known):
-            item = literal(value.object)
+            item = counted(value.object)
             return self.computed(lambda: PYTHON_UNARY[type(node.op)](item), node)
         if isinstance(value, Symbolic) and isinstance(node.op, ast.USub):
             return self.computed(lambda: 0 - value.symbol, node)
@@ -295,11 +298,8 @@ def is_symbolic(value: Value) -> bool:
     """Whether a value is an integer that a symbolic expression can be made with."""
     if isinstance(value, Symbolic):
         return True
-    return (
-        isinstance(value, Known)
-        and isinstance(value.object, int)
-        and not isinstance(value.object, bool)
-    )
+    found = literal(value.object) if isinstance(value, Known) else None
+    return isinstance(found, int) and not isinstance(found, bool)
 
 
 def symbol_of(value: Value) -> Any:

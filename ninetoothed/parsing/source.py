@@ -164,14 +164,14 @@ def _is_of_a_package(wrapper: FunctionType) -> bool:
     return (is_made_up or is_installed) and package != (wrapper.__module__ or "").partition(".")[0]
 
 
-def frozen(function: FunctionType, made: dict[Any, FunctionType] | None = None) -> FunctionType:
+def frozen(function: FunctionType, made: dict[Any, Any] | None = None) -> FunctionType:
     """A function whose free names mean what they do now, whatever they are set to later.
 
-    The user's own functions among what they mean are frozen too, and what lists, sets and dictionaries
-    hold; what other objects hold is not.
+    The user's own functions among what they mean are frozen too, and what lists, tuples, sets, dictionaries
+    and arrays hold; what other objects hold is not.
 
     Args:
-        made: those frozen already, which may call each other.
+        made: the functions frozen already, which may call each other, and by their ids what else is.
     """
     made = {} if made is None else made
     if function in made:
@@ -192,15 +192,32 @@ def frozen(function: FunctionType, made: dict[Any, FunctionType] | None = None) 
     result.__module__, result.__qualname__ = function.__module__, function.__qualname__
 
     def now(value: Any) -> Any:
-        if type(value) in (list, set, dict):
-            return copy.copy(value)
-        return frozen(value, made) if _is_users(value) else value
+        return frozen(value, made) if _is_users(value) else _held(value, made)
 
     for name in names_in(code) & function.__globals__.keys():
         known[name] = now(function.__globals__[name])
     for cell in result.__closure__ or ():
         if _is_filled(cell):
             cell.cell_contents = now(cell.cell_contents)
+    return result
+
+
+def _held(value: Any, made: dict[Any, Any]) -> Any:
+    """A list, a set, a dictionary or an array of NumPy's, and those within, as they are now; else the object."""
+    kind = type(value)
+    is_array = kind.__module__ == "numpy" and kind.__name__ == "ndarray"
+    if kind not in (list, tuple, set, dict) and not is_array:
+        return value
+    if id(value) in made:
+        return made[id(value)]
+    if kind is tuple:
+        items = tuple(_held(item, made) for item in value)
+        is_same = all(one is other for one, other in zip(items, value, strict=True))
+        return value if is_same else made.setdefault(id(value), items)
+    result = made[id(value)] = copy.copy(value)
+    places = range(len(value)) if kind is list else value if kind is dict else ()
+    for place in places:
+        result[place] = _held(value[place], made)
     return result
 
 

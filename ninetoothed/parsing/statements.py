@@ -270,6 +270,8 @@ class StatementFrame(AssignmentFrame):
             if value.function.object is range
             else self.expression(value.function, node)
         )
+        known = (item.object for item in value.arguments if isinstance(item, Known))
+        self.check_bounds(known, node)
         arguments = [self.expression(item, node) for item in value.arguments]
         keywords = [
             self.at(ast.keyword(arg=key, value=self.expression(item, node)), node)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from ninetoothed.parsing.bindings import BindingFrame
 from ninetoothed.parsing.frames import count_text, shape_text
-from ninetoothed.parsing.objects import value_of
+from ninetoothed.parsing.objects import literal, value_of
 from ninetoothed.parsing.values import (
     Element,
     Elements,
@@ -98,20 +98,21 @@ class TileFrame(BindingFrame):
         value, ndim = given[0], parameter.source.ndim
         if isinstance(value, Known) and value.object is None and least == 0:
             return None
-        if not isinstance(value, Known) or not _is_int(value.object):
+        dim = literal(value.object) if isinstance(value, Known) else None
+        if not _is_int(dim):
             raise self.error(
                 node,
                 f"The dimension of `{parameter.name}.{method.name}` is needed at compile time: an "
                 f"int from {-ndim} to {ndim - 1}.",
             )
-        if not -ndim <= value.object < ndim:
+        if not -ndim <= dim < ndim:
             raise self.error(
                 node,
-                f"`{parameter.name}.{method.name}({value.object})`: the source of "
+                f"`{parameter.name}.{method.name}({dim})`: the source of "
                 f"{parameter.name!r} has {count_text(ndim, 'dimension', 'dimensions')}, so the "
                 f"dimension has to be from {-ndim} to {ndim - 1}.",
             )
-        return int(value.object) % ndim
+        return int(dim) % ndim
 
     def select(self, tile: Tile, indices: list[Value], node: ast.AST) -> Tile:
         """``x[i, j]``: a tile, or several of an inner level, selected from a level."""
@@ -133,7 +134,7 @@ class TileFrame(BindingFrame):
     def _index(self, name: str, value: Value, size: Any, node: ast.AST) -> ast.expr:
         """One index; a constant one that is negative counts from the end."""
         if isinstance(value, Known):
-            index = value.object
+            index = literal(value.object)
             if not _is_int(index):
                 raise self.error(
                     node,
@@ -165,13 +166,14 @@ class TileFrame(BindingFrame):
                 f"it has {count_text(ndim, 'dimension', 'dimensions')}: one index for each is needed.",
             )
         jagged = source.parameter.source.jagged_dim
-        last = None if jagged is None else indices[jagged]
-        if isinstance(last, Known) and _is_int(last.object) and last.object < 0:
+        given = None if jagged is None else indices[jagged]
+        last = literal(given.object) if isinstance(given, Known) else None
+        if _is_int(last) and last < 0:
             raise self.error(
                 node,
-                f"`{name}.source` is indexed with {last.object} in its jagged dimension: sequences "
+                f"`{name}.source` is indexed with {last} in its jagged dimension: sequences "
                 "end where each has its end. Say the position from the sequence's first element, "
-                f"as in `{name}.source.shape[{jagged}] - {-last.object}` for the one at hand.",
+                f"as in `{name}.source.shape[{jagged}] - {-last}` for the one at hand.",
             )
         return [
             self._index(f"{name}.source", value, size, node)
@@ -237,5 +239,5 @@ _ATTRIBUTES: dict[type, dict[str, Callable[[Any], Value]]] = {
 }
 
 
-def _is_int(item: Any) -> bool:
+def _is_int(item: Any) -> TypeGuard[int]:
     return isinstance(item, int) and not isinstance(item, bool)

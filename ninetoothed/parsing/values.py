@@ -286,6 +286,12 @@ def with_nodes(value: Any, change: Callable[[ast.expr], ast.expr]) -> Any:
     return value
 
 
+def is_scalar(item: Any) -> bool:
+    """Whether an object is a scalar of NumPy's, or an array without dimensions."""
+    is_numpys = type(item).__module__ == "numpy" and hasattr(item, "item")
+    return is_numpys and getattr(item, "ndim", 1) == 0
+
+
 def same(left: Value | None, right: Value | None) -> bool:
     """Whether two values are certainly the same, wherever both are defined."""
     if left is right:
@@ -293,7 +299,9 @@ def same(left: Value | None, right: Value | None) -> bool:
     if isinstance(left, Known) and isinstance(right, Known):
         a, b = left.object, right.object
         return a is b or (
-            type(a) is type(b) and isinstance(a, int | float | str) and repr(a) == repr(b)
+            type(a) is type(b)
+            and (isinstance(a, int | float | str) or is_scalar(a))
+            and repr(a) == repr(b)
         )
     if isinstance(left, Symbolic) and isinstance(right, Symbolic):
         return left.symbol is right.symbol

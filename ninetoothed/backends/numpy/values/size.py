@@ -10,7 +10,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.backends.numpy.values.tile import Tile
+import numpy as np
+
+from ninetoothed.backends.numpy.values.tile import Tile, of_python
 from ninetoothed.language import dtypes
 
 _LARGEST_INT32 = 2**31 - 1
@@ -21,6 +23,8 @@ class Size(int):
 
     __slots__ = ()
     __hash__ = int.__hash__
+    #: NumPy's scalars leave it to a size what both together are.
+    __array_ufunc__ = None
 
     def tile(self) -> Tile:
         """The integer as a 0-d tile, of 32 bits where they hold it."""
@@ -50,6 +54,8 @@ def _left(name: str) -> Callable[[_Float, Any], Any]:
     function: Callable[[float, Any], Any] = getattr(float, name)
 
     def operate(left: _Float, right: Any) -> Any:
+        if isinstance(right, np.generic | np.ndarray):
+            return getattr(operator, name)(float(left), right)
         return NotImplemented if type(right) is Size else function(left, right)
 
     return operate
@@ -75,6 +81,9 @@ def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
     function: Callable[[Any, Any], Any] = getattr(operator, name)
 
     def operate(size: Size, other: Any) -> Any:
+        if isinstance(other, np.ndarray) and other.ndim:
+            return function(other, int(size)) if is_reflected else function(int(size), other)
+        other = of_python(other)
         if not isinstance(other, (int, float)):
             return NotImplemented
         # What divides by a size of 0 may be behind an `and` or in a choice, where nobody asks for it.
@@ -101,6 +110,9 @@ def _compared(name: str) -> Callable[[Size, Any], Any]:
 
     def operate(size: Size, other: Any) -> Any:
         """A truth value as a 0-d tile: numbers are made of it as of an element."""
+        if isinstance(other, np.ndarray) and other.ndim:
+            return function(int(size), other)  # type: ignore[arg-type]
+        other = of_python(other)
         if not isinstance(other, (int, float)):
             return NotImplemented
         return Tile.of(function(int(size), other), dtypes.bool)

@@ -250,12 +250,17 @@ def constant(value: bool | int | float, dtype: DType) -> Any:
     return dtype.numpy.type(value)
 
 
+def of_python(value: Any) -> Any:
+    """A scalar of NumPy's, or an array without dimensions, as a number of Python's; else the object."""
+    is_scalar = isinstance(value, np.generic | np.ndarray) and value.ndim == 0
+    return value.item() if is_scalar else value
+
+
 def number(value: Any) -> Any:
     """A Python number behind ``value`` (a NumPy scalar, a constexpr); an error if there is none."""
+    value = of_python(value)
     if isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, np.generic):
-        return value.item()
     if type(value).__name__ == "constexpr":
         return number(value.value)
     raise refuse(f"A tile or a number is needed here, but got {type(value).__name__} {value!r}.")
