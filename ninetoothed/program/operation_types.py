@@ -251,6 +251,11 @@ def _counted(call: Call, operation: Operation) -> ValueType:
 def _product(call: Call, operation: Operation) -> ValueType:
     left, right = call.type(0), call.named("other", 1)
     acc = call.node_of("acc", 2)
+    for found in (left.dtype, right.dtype):
+        if found is not None and found.kind != "float" and found is not dtypes.int8:
+            call.refuse(
+                f"`ntl.dot` of integers needs int8, but got {found}; cast to int8 or a float."
+            )
     dtype = _product_dtype(call, left.dtype or right.dtype)
     result = of_dtype(dtype, _product_shape(call, left.shape, right.shape))
     if acc is None or isinstance(acc, ast.Constant):

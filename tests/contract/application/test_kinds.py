@@ -282,3 +282,19 @@ def mapped_once_cast(x, y):
 def test_a_function_maps_truth_values_that_it_casts():
     x = torch.tensor([True, False, True])
     assert called(mapped_once_cast, x, output=torch.int32).tolist() == [0, 1, 0]
+
+
+def multiplied(x, y):
+    y = ntl.dot(x, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8, torch.bool], ids=str)
+def test_a_product_of_integers_says_which_it_takes(dtype):
+    x, y = torch.ones(16, 16).to(dtype), torch.zeros(16, 16)
+    kernel = ninetoothed.make(
+        lambda *t: tuple(x.tile((-1, -1)) for x in t), multiplied, (Tensor(2),) * 2
+    )
+    name = str(dtype).removeprefix("torch.")
+    with pytest.raises(ApplicationError, match=f"needs int8, but got {name}") as caught:
+        kernel(x, y)
+    assert caught.value.location.line == multiplied.__code__.co_firstlineno + 1

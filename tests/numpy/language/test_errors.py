@@ -129,6 +129,15 @@ _REFUSED = {
         lambda: ntl.dot(_tile("fp32[4, 4]"), _tile("fp16[4, 4]")),
         "two tiles of one type",
     ),
+    "dot of integers": (
+        lambda: ntl.dot(_tile("i32[16, 16]"), _tile("i32[16, 16]")),
+        "needs int8, but got int32",
+    ),
+    "a pointer cast": (
+        lambda: _pointer().to(dtypes.int32, bitcast=True),
+        "`.to` is of a tile: .*cast what was loaded",
+    ),
+    "a sum of pointers": (lambda: _pointer().sum(), "`.sum` is of a tile"),
     "dot's precision": (
         lambda: ntl.dot(_tile("fp32[4, 4]"), _tile("fp32[4, 4]"), input_precision="fp8"),
         "input_precision is one of",

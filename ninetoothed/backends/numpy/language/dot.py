@@ -16,7 +16,6 @@ from ninetoothed.language.promotion import refuse
 
 _OPERAND_TYPES = (
     dtypes.int8,
-    dtypes.uint8,
     dtypes.float16,
     dtypes.bfloat16,
     dtypes.float32,
@@ -57,10 +56,13 @@ def _check_depth(depth: int) -> None:
 
 def _check_types(a: DType, b: DType, out_dtype: DType) -> None:
     both_are_float8 = _is_float8(a) and _is_float8(b)
+    for dtype in (a, b):
+        if dtype.kind != "float" and dtype is not dtypes.int8:
+            raise refuse(
+                f"ntl.dot of integers needs int8, but got {dtype}; cast to int8 or a float."
+            )
     if a not in _OPERAND_TYPES or b not in _OPERAND_TYPES or not (a is b or both_are_float8):
         raise refuse(f"ntl.dot needs two tiles of one type, but got {a} and {b}; cast one.")
-    if a is dtypes.uint8:
-        raise refuse("ntl.dot of integers needs int8, but got uint8.")
     if out_dtype is dtypes.bfloat16:
         raise refuse("ntl.dot gives float32 or float16; use `.to(ntl.bfloat16)` on its result.")
 

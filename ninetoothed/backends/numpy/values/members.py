@@ -7,6 +7,7 @@ from typing import Any
 
 from ninetoothed.evaluation import EVALUATOR
 from ninetoothed.language import operations
+from ninetoothed.language.promotion import refuse
 
 
 def add_members(owner: type, kind: str) -> None:
@@ -14,6 +15,20 @@ def add_members(owner: type, kind: str) -> None:
     for name in operations.names(lambda operation: operation.member_of == kind):
         if name not in vars(owner):
             setattr(owner, name, _member(name))
+
+
+def refuse_members(owner: type, kind: str, reason: str) -> None:
+    """Has the functions that are members of other values be an error that says why."""
+    for name in operations.names(lambda operation: operation.member_of == kind):
+        if not hasattr(owner, name):
+            setattr(owner, name, _refused(name, reason))
+
+
+def _refused(name: str, reason: str) -> Callable[..., Any]:
+    def call(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        raise refuse(f"`.{name}` is of a tile: {reason}")
+
+    return call
 
 
 def _member(name: str) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.values.members import add_members
+from ninetoothed.backends.numpy.values.members import add_members, refuse_members
 from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
@@ -54,6 +54,12 @@ class PointerTile:
 
 
 add_members(PointerTile, "pointer")
+refuse_members(
+    PointerTile,
+    "tile",
+    "a pointer on a CPU points to elements of its tensor's type. Load, and cast what was loaded: "
+    "`ntl.load(pointer).to(dtype, bitcast=True)`.",
+)
 
 
 class PointerType:
