@@ -195,6 +195,12 @@ def test_a_refusal_inside_a_helper_shows_the_call_and_the_reason() -> None:
     assert "helper(value) + 1.0" in message and "must be a power of 2" in message
 
 
+def test_an_assertion_that_says_nothing_is_named() -> None:
+    asserted = "    tl.static_assert(BLOCK == 0)\n    tl.store("
+    with pytest.raises(CompilationError, match="cannot compile .*: CompileTimeAssertionFailure"):
+        compiled(SOURCE.replace("    tl.store(", asserted))
+
+
 @pytest.mark.parametrize(
     ("dtype", "too_small", "error", "size"),
     [("float16", 8, ApplicationError, 16), ("int8", 16, CompilationError, 32)],

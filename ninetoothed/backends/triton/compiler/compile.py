@@ -282,7 +282,8 @@ def _reasons(error: BaseException | None) -> Iterator[str]:
         # What Triton did not raise itself it quotes as `repr` has it.
         quoted = re.fullmatch(r"\w+\((['\"])(.*)\1\)", said.strip(), re.DOTALL)
         yield quoted[2] if quoted else said.strip()
-    elif not hasattr(error, "node"):
+    elif not hasattr(error, "node") or error.__cause__ is None:
+        # An assertion at compile time may say nothing.
         yield type(error).__name__
 
 
