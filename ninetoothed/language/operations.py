@@ -68,6 +68,7 @@ Shape = Literal[
     "gathered",
     "raveled",
     "atomic",
+    "pointed",  # that of the pointers, which are the first argument
 ]
 
 #: Which zero operands make an element-wise result zero; see `ninetoothed.passes.padding.validity.joined`.
@@ -294,8 +295,9 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("arange", Operation("creation", shape="vector")),
     ("program_id num_programs", Operation("program", shape="number")),
     # Memory.
-    ("load load_tensor_descriptor", Operation("memory", effect="reads")),
-    ("store", Operation("memory", effect="writes", member_of="pointer")),
+    ("load", Operation("memory", effect="reads", shape="pointed")),
+    ("load_tensor_descriptor", Operation("memory", effect="reads")),
+    ("store", Operation("memory", effect="writes", shape="pointed", member_of="pointer")),
     ("store_tensor_descriptor", Operation("memory", effect="writes")),
     ("scatter", Operation("memory", effect="writes", **_OF_DESCRIPTOR)),
     ("advance make_block_ptr make_tensor_descriptor", Operation("memory")),

@@ -28,16 +28,16 @@ from ninetoothed.program.nodes import (
     Store,
     walk,
 )
-from ninetoothed.program.typed_calls import Call, shown
+from ninetoothed.program.typed_calls import Call, not_stored
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
+    NOTHING,
     UNKNOWN,
     ValueType,
-    broadcast,
-    differ,
     held,
     held_shape,
+    may_be_stored,
     met,
     type_of,
     unlike,
@@ -135,14 +135,22 @@ class Inference(Expressions):
     def _source_store(self, node: SourceStore) -> None:
         self.parts(node)
         if isinstance(node, ElementStore):
-            self.view_shape(node)
+            shape, place = self.view_shape(node), f"elements of `{node.parameter}`"
         else:
-            self.chosen(node, list(map(type_of, node.indices)), "indices")
+            shape = self.chosen(node, list(map(type_of, node.indices)), "indices")
+            place = f"elements of `{node.parameter}.source`"
+        if not may_be_stored(type_of(node.value).shape, shape):
+            self.refuse(node, not_stored(type_of(node.value), place, shape))
         self.require_fit(node, node.parameter)
 
     def require_fit(self, node: Store | SourceStore, parameter: str) -> None:
-        """Refuses an integer that the tensor's type does not hold."""
+        """Refuses no value, and an integer that the tensor's type does not hold."""
         number, dtype = type_of(node.value).number, self.dtype_of(parameter)
+        if type_of(node.value) == NOTHING:
+            self.refuse(
+                node,
+                f"What is to be stored to {parameter!r} is a call that gives no value: make a statement of it.",
+            )
         if not isinstance(number, int) or dtype is None or dtype.kind not in ("int", "uint"):
             return
         least, most = integer_bounds(dtype)
@@ -158,22 +166,9 @@ class Inference(Expressions):
         self.parts(node.tile)
         self.require_fit(node, node.tile.parameter)
         shape = held_shape(self.parameters[node.tile.parameter].tile_shape)
-        try:
-            stored = broadcast([value.shape, shape])
-        except ValueError:
-            stored = (*(value.shape or ()), 1)
         # Of two tiles the arrangement is to tell: where these do not match, neither do the grids.
-        is_computed = not isinstance(node.value, Load)
-        if (
-            is_computed
-            and stored is not None
-            and differ((1,) * (len(shape) - len(stored)) + stored, shape)
-        ):
-            self.refuse(
-                node,
-                f"A value of shape {shown(value)} cannot be stored to `{node.tile.parameter}`, whose "
-                f"tile's shape is {shown(ValueType(shape))}.",
-            )
+        if not isinstance(node.value, Load) and not may_be_stored(value.shape, shape):
+            self.refuse(node, not_stored(value, f"`{node.tile.parameter}`", shape))
 
     def _if(self, node: ast.If) -> None:
         self.of(node.test)

@@ -15,15 +15,17 @@ from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
 from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
-from ninetoothed.program.typed_calls import Call, shown, too_narrow
+from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
+    NOTHING,
     TRUTH,
     UNKNOWN,
     Shape,
     ValueType,
     cast,
     differ,
+    may_be_stored,
     of_dtype,
     together,
     type_of,
@@ -361,11 +363,27 @@ def _atomic(call: Call, operation: Operation) -> ValueType:
     mask = UNKNOWN if compared else call.named("mask", 2)
     if mask.dtype not in (None, dtypes.bool) or (mask.kind == "float" and mask.dtype is None):
         call.refuse("A mask is made of truth values, as a comparison gives them.")
+    shape, place = call.type(0).shape, f"what `ntl.{operation.name}` is given"
+    stored = [call.named(name, 1 + at) for at, name in enumerate((*compared, "val"))]
+    for what, each in (*(("value", value) for value in stored), ("mask", mask)):
+        if not may_be_stored(each.shape, shape):
+            call.refuse(not_stored(each, place, shape, what))
     return replace(call.type(0), is_natural=False, number=None)
 
 
+def _pointed(call: Call, operation: Operation) -> ValueType:
+    """Of a load or a store through pointers: what goes with them fits them."""
+    is_store = operation.name == "store"
+    named = ("value", "mask") if is_store else ("mask", "other")
+    for place, what in enumerate(named, 1):
+        value, shape = call.named(what, place), call.type(0).shape
+        if not may_be_stored(value.shape, shape):
+            call.refuse(not_stored(value, "what the pointer names", shape, what))
+    return NOTHING if is_store else UNKNOWN
+
+
 def _nothing(call: Call, operation: Operation) -> ValueType:
-    return UNKNOWN
+    return NOTHING
 
 
 _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
@@ -382,6 +400,7 @@ _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
     "created": _created,
     "vector": _vector,
     "number": _number,
+    "pointed": _pointed,
     "nothing": _nothing,
     "atomic": _atomic,
     **movement_types.RULES,

@@ -11,7 +11,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, location
-from ninetoothed.program.types import UNKNOWN, Shape, ValueType, broadcast, type_of
+from ninetoothed.program.types import UNKNOWN, Shape, ValueType, broadcast, is_one, type_of
 
 
 class Call(Given):
@@ -113,3 +113,14 @@ def shown(*types: ValueType) -> str:
     return " and ".join(
         str(each)[str(each).find("[") :] if each.shape else "a number" for each in types
     )
+
+
+def not_stored(value: ValueType, place: str, shape: Shape | None, what: str = "value") -> str:
+    """Why a value, or the mask of one, does not fit where it is stored to or loaded from."""
+    own = "one number" if shape == () else f"of shape {shown(ValueType(shape))}"
+    given = "A value" if what == "value" else f"`{what}`"
+    verb = "stored" if what == "value" else "applied"
+    reason = f"{given} of shape {shown(value)} cannot be {verb} to {place}, which is {own}"
+    if shape == () and all(map(is_one, value.shape or (None,))):
+        return f"{reason}: `.item()` makes one number of it."
+    return f"{reason}."

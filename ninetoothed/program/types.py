@@ -32,7 +32,8 @@ class ValueType:
 
     Attributes:
         shape: () of one number; None where not even the number of dimensions is known.
-        kind: ``"bool"``, ``"int"`` or ``"float"``; ``""`` where that is not known.
+        kind: ``"bool"``, ``"int"`` or ``"float"``; ``""`` where that is not known; ``"nothing"`` where there is
+            no value.
         dtype: the element type; None where that is not known.
         is_natural: whether every element that exists is known not to be negative.
         number: the Python number that it is, which takes the type of the tile that it meets; or the
@@ -72,6 +73,8 @@ class ValueType:
 
 
 UNKNOWN = ValueType()
+#: What a call gives that is made for its effect.
+NOTHING = ValueType(kind="nothing")
 #: One integer that is not negative, whatever its width.
 COUNT = ValueType((), "int", is_natural=True)
 INTEGER = ValueType((), "int")
@@ -181,6 +184,17 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
             # Where they are not the same, they are so but for those that are 1.
             result.append(None if None in larger else functools.reduce(maximum, larger or [1]))
     return tuple(result)
+
+
+def may_be_stored(value: Shape | None, place: Shape | None) -> bool:
+    """Whether a value may fit where it is stored to: a dimension is as large, or 1, or is not there."""
+    try:
+        stored = broadcast([value, place])
+    except ValueError:
+        return False
+    if stored is None or place is None:
+        return True
+    return not differ((1,) * (len(place) - len(stored)) + stored, place)
 
 
 # Values together.

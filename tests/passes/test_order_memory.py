@@ -152,10 +152,10 @@ def test_a_store_waits_until_others_have_loaded_what_it_stores_to():
         x.source[0, n] = x.source[n, 0]
 
     def spread(x, n):
-        x.source[n, 0] = x
+        x.source[n, x.offsets(1)[None, :] + x.offsets(0)[:, None]] = x
 
     def summed(x, n):
-        ntl.atomic_add(x.source[n, 0], x)
+        ntl.atomic_add(x.source[n, x.offsets(1)[None, :] + x.offsets(0)[:, None]], x)
 
     for application in (selected, anywhere, spread, summed):
         first, second, _ = after(application, order_memory).splitlines()
@@ -387,7 +387,7 @@ def test_an_atomic_operation_waits_for_what_is_loaded_before_it_and_is_waited_fo
         y = ntl.atomic_add(x.source[0, 0], x.source[0, 1])
 
     def where_it_is(x, y):
-        y = ntl.atomic_add(x.source[0, 0], 1.0, mask=x > 0)
+        y = ntl.atomic_add(x.source[0, 0], 1.0, mask=ntl.sum(x) > 0)
 
     for application in (after_a_load, as_an_argument, in_an_index, in_a_choice):
         assert _barriers(application) == [change]

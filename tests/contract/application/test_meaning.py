@@ -207,6 +207,69 @@ def names_for_more_values(x, n, y):
     y = a + b + c
 
 
+def one_element_for_a_number(x, n, y):
+    y[0] = ntl.sum(x[None, :], 1)
+
+
+def one_element_for_a_number_of_the_source(x, n, y):
+    y.source[0] = ntl.sum(x[None, :], 1)
+
+
+def one_element_added_to_a_number(x, n, y):
+    ntl.atomic_add(y[0], ntl.sum(x[None, :], 1))
+
+
+def a_mask_of_more_dimensions(x, n, y):
+    ntl.atomic_add(y.source[0], 1, mask=x > 0)
+
+
+def a_tile_through_one_pointer(x, n, y):
+    ntl.store(y.data_ptr(), x)
+
+
+def a_mask_for_one_pointer(x, n, y):
+    y = ntl.load(x.data_ptr(), mask=x > 0)
+
+
+def a_statement_for_a_value(x, n, y):
+    y = ntl.device_print("x", x)
+
+
+def a_row_for_each_element(x, n, y):
+    y[1:] = x[None, :] + 1
+
+
+@pytest.mark.parametrize(
+    ("application", "message"),
+    [
+        (one_element_for_a_number, "elements of `y`, which is one number: `.item..` makes"),
+        (one_element_for_a_number_of_the_source, "elements of `y.source`, which is one number"),
+        (one_element_added_to_a_number, "what `ntl.atomic_add` is given, which is one number"),
+        (a_mask_of_more_dimensions, "`mask` of .* `ntl.atomic_add` is given, which is one number"),
+        (a_tile_through_one_pointer, "what the pointer names, which is one number"),
+        (a_mask_for_one_pointer, "`mask` .* what the pointer names, which is one number"),
+        (a_statement_for_a_value, "a call that gives no value"),
+        (a_row_for_each_element, "cannot be stored to elements of `y`, which is of shape"),
+    ],
+    ids=lambda item: getattr(item, "__name__", None),
+)
+def test_what_does_not_fit_is_refused_when_the_kernel_is_made(application, message):
+    with pytest.raises(NineToothedError, match=message) as raised:
+        ninetoothed.make(whole, application, (Tensor(1), Tensor(0), Tensor(1)))
+    assert __file__ in str(raised.value)
+
+
+def test_the_number_that_a_tile_of_one_element_holds_fits():
+    def application(x, y):
+        y[0] = ntl.sum(x[None, :], 1).item()
+        ntl.atomic_add(y[1], ntl.sum(x[None, :], 1, keep_dims=True).item())
+        y[2:4] = ntl.sum(x[None, :], 1)
+
+    y = torch.zeros(5)
+    ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))(torch.arange(5.0), y)
+    assert y.tolist() == [10, 10, 10, 10, 0]
+
+
 @pytest.mark.parametrize(
     ("application", "message"),
     [
