@@ -123,7 +123,7 @@ def _sign(value: ValueType) -> str:
 
 
 def _with_sign(value: ValueType) -> str:
-    return "a size, which is int32," if value.dtype is None else str(value.dtype)
+    return "a size (int32)" if value.dtype is None else str(value.dtype)
 
 
 def _named(value: ValueType) -> str:
