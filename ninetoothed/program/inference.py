@@ -166,8 +166,9 @@ class Inference(Expressions):
         self.parts(node.tile)
         self.require_fit(node, node.tile.parameter)
         shape = held_shape(self.parameters[node.tile.parameter].tile_shape)
-        # Of two tiles the arrangement is to tell: where these do not match, neither do the grids.
-        if not isinstance(node.value, Load) and not may_be_stored(value.shape, shape):
+        # Of two tiles' sizes the arrangement is to tell: where these do not match, neither do the grids.
+        is_tile = isinstance(node.value, Load) and len(value.shape or ()) <= len(shape)
+        if not is_tile and not may_be_stored(value.shape, shape):
             self.refuse(node, not_stored(value, f"`{node.tile.parameter}`", shape))
 
     def _if(self, node: ast.If) -> None:

@@ -259,6 +259,20 @@ def test_what_does_not_fit_is_refused_when_the_kernel_is_made(application, messa
     assert __file__ in str(raised.value)
 
 
+def test_a_tile_of_more_dimensions_is_refused_when_the_kernel_is_made():
+    def copy(x, y):
+        y = x
+
+    def arrangement(x, y):
+        return x.tile((1, 4)), y.tile((4,))
+
+    with pytest.raises(
+        NineToothedError, match="cannot be stored to `y`, which is of shape .4."
+    ) as it:
+        ninetoothed.make(arrangement, copy, (Tensor(2), Tensor(1)))
+    assert __file__ in str(it.value)
+
+
 def test_the_number_that_a_tile_of_one_element_holds_fits():
     def application(x, y):
         y[0] = ntl.sum(x[None, :], 1).item()

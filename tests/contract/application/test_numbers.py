@@ -400,11 +400,15 @@ def test_unsigned_elements_are_not_divided_by_a_size(application, arrangement):
     """operands of a division have one signedness"""
     x, y = torch.full((4,), 100, dtype=torch.uint8), empty(4)
     kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
-    with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size .int32.; cast") as info:
+    with pytest.raises(
+        ApplicationError, match="one signedness, but got uint8 and a size .int32.; cast"
+    ) as info:
         kernel(x, y)
     assert info.value.location.line == application.__code__.co_firstlineno + 1
     declared = ninetoothed.make(arrangement, application, (Tensor(1, dtype=torch.uint8), Tensor(1)))
-    with pytest.raises(ApplicationError, match="one signedness, but got uint8 and a size .int32.; cast"):
+    with pytest.raises(
+        ApplicationError, match="one signedness, but got uint8 and a size .int32.; cast"
+    ):
         declared(x, y)
 
 
