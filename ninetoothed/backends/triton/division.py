@@ -19,6 +19,12 @@ def is_whole(value: object) -> bool:
 
 
 @triton.constexpr_function
+def is_tensor(value: object) -> bool:
+    """Whether this is a tile, or a number of the running kernel."""
+    return isinstance(value, tl.tensor)
+
+
+@triton.constexpr_function
 def _may_be_zero(dividend: object, divisor: object) -> bool:
     """Whether integers are divided by what only the running kernel knows."""
     return is_whole(dividend) and is_whole(divisor) and isinstance(divisor, tl.tensor)
@@ -61,6 +67,26 @@ def quotient_of_truth(dividend, divisor):
     if by is not None:
         divisor = divisor.to(by)
     return dividend / divisor
+
+
+@triton.jit
+def float_quotient(dividend, divisor):
+    """The quotient of floats in their own type, of which Triton compiles none of 16 bits, nor of two types."""
+    if is_whole(dividend) or is_whole(divisor):
+        # Triton says that it takes floats.
+        result = tl.fdiv(dividend, divisor)
+    elif not is_tensor(dividend):
+        result = _float_quotient(tl.full((), dividend, tl.float32), divisor)
+    elif not is_tensor(divisor):
+        result = _float_quotient(dividend, tl.full((), divisor, tl.float32))
+    else:
+        result = _float_quotient(dividend, divisor)
+    return result
+
+
+@triton.jit
+def _float_quotient(dividend, divisor):
+    return (dividend / divisor).to((dividend + divisor).dtype)
 
 
 @triton.jit
@@ -143,7 +169,13 @@ def _quotient(dividend, divisor):
 @triton.jit
 def ceil_quotient(dividend, divisor):
     """The quotient of a division of integers that rounds up."""
-    return _ceil_quotient(_counted(dividend, divisor), _counted(divisor, dividend))
+    counted: tl.constexpr = _as_what(dividend, divisor)
+    by: tl.constexpr = _as_what(divisor, dividend)
+    if counted is not None:
+        dividend = dividend.to(counted)
+    if by is not None:
+        divisor = divisor.to(by)
+    return _ceil_quotient(dividend, divisor)
 
 
 @triton.jit

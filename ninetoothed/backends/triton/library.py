@@ -13,6 +13,7 @@ import triton.language as tl
 
 from ninetoothed.backends.triton.division import (  # noqa: F401
     ceil_quotient,
+    float_quotient,
     floor_quotient,
     floor_remainder,
     quotient_of_truth,

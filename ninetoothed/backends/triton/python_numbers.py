@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ninetoothed.backends.triton.division import is_whole
+from ninetoothed.backends.triton.division import is_tensor, is_whole
 from ninetoothed.backends.triton.minus_zero import MinusZero
 
 #: The literal -0.0.
@@ -56,11 +56,6 @@ def _bits(value: object) -> int:
 
 
 @triton.constexpr_function
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, tl.tensor)
-
-
-@triton.constexpr_function
 def _count_type(value: object, count: tl.tensor) -> tl.dtype:
     """The type of what something is shifted by; it leaves a signed integer its sign."""
     own = count.dtype.scalar
@@ -73,7 +68,7 @@ def _count_type(value: object, count: tl.tensor) -> tl.dtype:
 @triton.jit
 def shifted_left(value, count):
     """``value << count``; all bits are gone where there are not so many."""
-    if _is_tensor(count):
+    if is_tensor(count):
         count = count.to(_count_type(value, count))
         result = value << count
         return tl.where((count >= 0) & (count < _bits(result)), result, 0)
@@ -86,7 +81,7 @@ def shifted_left(value, count):
 @triton.jit
 def shifted_right(value, count):
     """``value >> count``; what is left of a negative number, where it has not so many bits, is -1."""
-    if _is_tensor(count):
+    if is_tensor(count):
         count = count.to(_count_type(value, count))
         result = value >> count
         last = _bits(result) - 1
@@ -133,7 +128,7 @@ def _compared(left, sign: tl.constexpr, right):
 @triton.jit
 def _held(value):
     """A number as a tensor of the type that it has by itself."""
-    if _is_tensor(value):
+    if is_tensor(value):
         return value
     else:
         return tl.full((), value, _integer_type(value))

@@ -135,7 +135,8 @@ def fdiv(x: Any, y: Any, ieee_rounding: bool = False) -> Tile:
 
 def div_rn(x: Any, y: Any) -> Tile:
     """The quotient of float32 tiles, rounded to nearest."""
-    left, right = checked("div_rn", as_tile(x), _SINGLE), checked("div_rn", as_tile(y), _SINGLE)
+    tiles = (v if isinstance(v, Tile) else as_tile(v).to(dtypes.float32) for v in (x, y))
+    left, right = (checked("div_rn", tile, _SINGLE) for tile in tiles)
     return fdiv(left, right)
 
 

@@ -317,7 +317,7 @@ class Lowering(OperatorLowering):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if place := place_changed(node):
             return self._old(node, place)
-        if computed := self._ceil_quotient(node) or self._float(node):
+        if computed := self._quotient(node) or self._float(node):
             return computed
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
         dtype, operand = type_of(node).dtype, Given(node).get(0)

@@ -87,11 +87,15 @@ class OperatorLowering(ValidityLowering):
         self.generic_visit(node)
         return language("trans", node.value) if is_batch else node
 
-    def _ceil_quotient(self, node: ast.Call) -> ast.expr | None:
-        """``cdiv`` of what may not be counts, or by what may be 0; None of any other call."""
-        if called_name(node) != "cdiv":
+    def _quotient(self, node: ast.Call) -> ast.expr | None:
+        """``cdiv`` of what may not be counts, or by what may be 0, and ``fdiv``; None of any other call."""
+        called, given = called_name(node), Given(node)
+        if called == "fdiv" and given.node_of("ieee_rounding", 2) is None:
+            dividend, divisor = given.get(0), given.node_of("y", 1)
+            assert dividend is not None and divisor is not None
+            return self._emission.call("float_quotient", self.visit(dividend), self.visit(divisor))
+        if called != "cdiv":
             return None
-        given = Given(node)
         dividend, divisor = given.get(0), given.node_of("div", 1)
         if dividend is None or divisor is None:
             return None
