@@ -7,6 +7,7 @@ sums outlasts a round.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.rounds import Access
 from ninetoothed.program.effects import is_product, names_read, targets_of
-from ninetoothed.program.nodes import ElementType, Load, Store, TileRef, clone
+from ninetoothed.program.nodes import ElementType, Load, Store, SymbolValue, TileRef, clone
 
 
 class Reverse:
@@ -43,7 +44,9 @@ class Reverse:
         self._quotients = _quotients(recorder.items)
         self._blocks: list[list[ast.stmt]] = [[]]
         self._found: dict[str, list[tape.Gradient]] = {}
-        self._summed: dict[str, str] = {}
+        self._summed: dict[str, tuple[str, str | None]] = {}
+        #: The tiles that are read: what comes of their gradients is stored alone.
+        self._tiles = {item.target for item in _all(recorder.items) if isinstance(item, tape.Read)}
         self._loops: list[tape.Loop] = []
         self._stored: dict[str, dict[tuple[str, ...], list[Access]]] = {}
 
@@ -93,7 +96,7 @@ class Reverse:
             elif isinstance(item, tape.Read):
                 gradient = self._taken(item.target)
                 if gradient is not None:
-                    self._store(item, gradient)
+                    self._store(item, gradient.everywhere)
             elif isinstance(item, tape.Summand):
                 self._summand(item, depth)
             elif isinstance(item, tape.Loop):
@@ -135,7 +138,14 @@ class Reverse:
     def _parts(
         self, item: tape.Step, gradient: tape.Gradient
     ) -> Iterator[tuple[int, tape.Gradient]]:
-        """What a step gives its operands; what all of it is to be divided by, it stays to be divided by."""
+        """What a step gives its operands, where it has a gradient."""
+        for place, part in self._divided(item, replace(gradient, under=tape.ALWAYS)):
+            yield place, replace(part, under=tape.both(gradient.under, part.under))
+
+    def _divided(
+        self, item: tape.Step, gradient: tape.Gradient
+    ) -> Iterator[tuple[int, tape.Gradient]]:
+        """The same; what all of it is to be divided by, it stays to be divided by."""
         if gradient.over is None or is_product(item.expression):
             # The factors of a product are narrow: what is not divided yet may not fit.
             yield from item.rule(item, gradient.whole)
@@ -170,9 +180,9 @@ class Reverse:
         gradient = self._sum_of(item.target).whole
         if item.is_negative:
             value = rules.template("-g", g=gradient.expression)
-            gradient = tape.Gradient(value, gradient.dims, gradient.is_exact)
+            gradient = replace(gradient, expression=value)
         part = rules.narrowed(gradient, tape.name(item.target), item.dims, item.operand)
-        self._give(item.operand, part, depth)
+        self._give(item.operand, replace(part, under=gradient.under), depth)
 
     def _give(self, operand: tape.Operand, part: tape.Gradient, depth: int) -> None:
         """Adds a part of a value's gradient to what was found."""
@@ -183,16 +193,34 @@ class Reverse:
         if own_depth == depth:
             self._found.setdefault(value, []).append(part)
             return
-        part = part.whole
-        total = self._summed.get(value)
-        if total is None:
-            total = self._summed[value] = self._recorder.fresh(f"{value}_gradient")
-            dims = self._recorder.dims[value]
-            block = self._blocks[own_depth]
-            block.append(tape.assignment(total, self._zeros(value, dims)))
-            self._found.setdefault(value, []).append(tape.Gradient(tape.name(total), dims, False))
-        target = ast.Name(id=total, ctx=ast.Store())
-        self._emit(ast.AugAssign(target, ast.Add(), part.expression))
+        if value not in self._summed:
+            self._begin(value, own_depth, part.under)
+        total, count = self._summed[value]
+        self._add(total, part.everywhere.expression)
+        if count is not None:
+            is_one: ast.expr = ast.Constant(1)
+            if part.under != tape.ALWAYS:
+                is_one = ast.IfExp(tape.holds(part.under), is_one, ast.Constant(0))
+            self._add(count, is_one)
+
+    def _begin(self, value: str, depth: int, under: tape.Under) -> None:
+        """Begins the sum of a value's gradients over rounds; where there may be none, they are counted."""
+        total = self._recorder.fresh(f"{value}_gradient")
+        dims = self._recorder.dims[value]
+        block = self._blocks[depth]
+        block.append(tape.assignment(total, self._zeros(value, dims)))
+        count, reached = None, tape.ALWAYS
+        may_be_none = not all(map(_has_rounds, self._loops[depth:])) or under != tape.ALWAYS
+        if may_be_none and value not in self._tiles:
+            count = self._recorder.fresh("rounds")
+            block.append(tape.assignment(count, ast.Constant(0)))
+            reached = tape.way(rules.template("n > 0", n=tape.name(count)), True)
+        self._summed[value] = total, count
+        found = tape.Gradient(tape.name(total), dims, False, under=reached)
+        self._found.setdefault(value, []).append(found)
+
+    def _add(self, total: str, summand: ast.expr) -> None:
+        self._emit(ast.AugAssign(ast.Name(id=total, ctx=ast.Store()), ast.Add(), summand))
 
     def _zeros(self, value: str, dims: Sequence[object]) -> ast.expr:
         """Where a sum over rounds begins: in the shape of a value."""
@@ -217,7 +245,10 @@ class Reverse:
 
     def _sum_of(self, value: str) -> tape.Gradient:
         parts = self._found[value]
-        if len({part.over for part in parts}) > 1:
+        under = functools.reduce(tape.either, (part.under for part in parts))
+        if len({part.under for part in parts}) > 1:
+            parts = [part.everywhere for part in parts]
+        elif len({part.over for part in parts}) > 1:
             parts = [part.whole for part in parts]
         total = parts[0]
         for part in parts[1:]:
@@ -225,7 +256,9 @@ class Reverse:
             dims = total.dims if len(total.dims) >= len(part.dims) else part.dims
             if len(total.dims) == len(part.dims):
                 dims = tuple(m if n == 1 else n for n, m in zip(total.dims, part.dims))
-            total = tape.Gradient(expression, dims, total.is_exact or part.is_exact, part.over)
+            is_exact = total.is_exact or part.is_exact
+            total = replace(total, expression=expression, dims=dims, is_exact=is_exact)
+        total = replace(total, under=under)
         if not isinstance(total.expression, ast.Name):
             named = self._named(total.expression, f"{value}_gradient")
             total = replace(total, expression=named)
@@ -292,13 +325,25 @@ def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool
     )
 
 
+def _all(items: Iterable[tape.Item]) -> Iterator[tape.Item]:
+    """The items of a tape, those within loops too."""
+    for item in items:
+        yield item
+        if isinstance(item, tape.Loop):
+            yield from _all(item.body)
+
+
+def _has_rounds(loop: tape.Loop) -> bool:
+    """Whether a loop has a round: as many as a size or a constant says."""
+    counts = getattr(loop.iterable, "args", [])
+    return all(isinstance(each, ast.Constant | SymbolValue) for each in counts)
+
+
 def _quotients(items: Sequence[tape.Item]) -> dict[tuple[str, str], str]:
     """What values over numbers are called, by both."""
     found: dict[tuple[str, str], str] = {}
-    for item in items:
-        if isinstance(item, tape.Loop):
-            found |= _quotients(item.body)
-        elif isinstance(item, tape.Step) and item.rule is rules.quotient:
+    for item in _all(items):
+        if isinstance(item, tape.Step) and item.rule is rules.quotient:
             dividend, divisor = (getattr(each.expression, "id", "") for each in item.operands)
             found[dividend, divisor] = item.target
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ninetoothed.derivatives.arguments import argument, constant_of, permutation, reduced_axis
-from ninetoothed.derivatives.tape import Dims, Gradient, Operand, Rule, Step, refused
+from ninetoothed.derivatives.tape import Dims, Gradient, Operand, Rule, Step, refused, way
 from ninetoothed.language import derivatives
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.effects import operation_of
@@ -151,28 +151,13 @@ def _same(operation: Operation, call: ast.Call) -> Rule:
 
 
 def choice(test: ast.expr) -> Rule:
-    """The rule of ``a if test else b``."""
-    ways = taken(test, True), taken(test, False)
+    """The rule of ``a if test else b``: the way not taken has no gradient, nor has what it is made of."""
 
     def parts(step: Step, gradient: Gradient) -> Parts:
-        for place, way in enumerate(ways):
+        for place, is_body in enumerate((True, False)):
             if step.operands[place].name is not None:
-                ((_, found),) = way(step, gradient)
-                yield place, narrowed(found, step.result, step.dims, step.operands[place])
-
-    return parts
-
-
-def taken(test: ast.expr, is_body: bool) -> Rule:
-    """The rule of a value as one way of a choice has it: of the other way it has no gradient.
-
-    That is 0 whatever the gradient there is: 0 * inf would not be.
-    """
-    zero = "where(g < g, g, 0.0)"
-    text = f"g if t else {zero}" if is_body else f"{zero} if t else g"
-
-    def parts(step: Step, gradient: Gradient) -> Parts:
-        yield 0, replace(gradient, expression=template(text, g=gradient.expression, t=test))
+                found = narrowed(gradient, step.result, step.dims, step.operands[place])
+                yield place, replace(found, under=way(test, is_body))
 
     return parts
 
@@ -210,7 +195,7 @@ def _extremum(operation: Operation, call: ast.Call) -> Rule:
     axis, keeps = reduced_axis(operation, call)
 
     def parts(step: Step, gradient: Gradient) -> Parts:
-        (operand,) = step.operands
+        operand = step.operands[0]
         dims = operand.dims
         assert dims is not None
         rank = len(dims)

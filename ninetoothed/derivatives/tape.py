@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,63 @@ class Operand:
 
 
 @dataclass(frozen=True)
+class Way:
+    """One way of ``a if test else b``.
+
+    Attributes:
+        key: what tells whether two tests are the same.
+    """
+
+    key: str
+    is_body: bool
+    test: ast.expr = field(compare=False)
+
+
+#: By which ways a value is reached: by all of some, or by all of others.
+Under = frozenset[frozenset[Way]]
+
+#: By none that is not taken.
+ALWAYS: Under = frozenset({frozenset()})
+
+
+def way(test: ast.expr, is_body: bool) -> Under:
+    """What one way of a choice is under."""
+    return frozenset({frozenset({Way(dump(test), is_body, test)})})
+
+
+def both(one: Under, other: Under) -> Under:
+    """What is reached by a way within another."""
+    return frozenset(a | b for a in one for b in other)
+
+
+def either(one: Under, other: Under) -> Under:
+    """What is reached by one way or by another; by both ways of a choice it is whatever that chooses."""
+    found = {*one, *other}
+    for a, b in itertools.combinations(found, 2):
+        if a < b or b < a:
+            return either(frozenset(found - {max(a, b, key=len)}), frozenset())
+        apart = a ^ b
+        if len(apart) == 2 and len({each.key for each in apart}) == 1:
+            return either(frozenset(found - {a, b} | {a & b}), frozenset())
+    return frozenset(found)
+
+
+def holds(under: Under) -> ast.expr:
+    """Whether a value is reached, as an expression."""
+
+    def joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+        return parts[0] if len(parts) == 1 else ast.BoolOp(op, parts)
+
+    def is_taken(each: Way) -> ast.expr:
+        test = clone(each.test)
+        return test if each.is_body else ast.UnaryOp(ast.Not(), test)
+
+    ordered = (sorted(each, key=lambda way: way.key) for each in under)
+    ways = sorted(ordered, key=lambda each: [(way.key, way.is_body) for way in each])
+    return joined(ast.Or(), [joined(ast.And(), [*map(is_taken, each)]) for each in ways])
+
+
+@dataclass(frozen=True)
 class Gradient:
     """A gradient of a value, or a part of one.
 
@@ -42,12 +100,14 @@ class Gradient:
         dims: its shape, which broadcasts to that of the value.
         is_exact: whether it is 0, or does not exist, wherever the value does not exist.
         over: the value, a number, that the expression is yet to be divided by.
+        under: where there is a gradient at all; elsewhere it is 0, whatever the expression gives.
     """
 
     expression: ast.expr
     dims: Dims
     is_exact: bool
     over: str | None = None
+    under: Under = ALWAYS
 
     @property
     def copied(self) -> ast.expr:
@@ -59,7 +119,19 @@ class Gradient:
         if self.over is None:
             return self
         divided = ast.BinOp(self.expression, ast.Div(), name(self.over))
-        return Gradient(divided, self.dims, self.is_exact)
+        return Gradient(divided, self.dims, self.is_exact, under=self.under)
+
+    @property
+    def everywhere(self) -> Gradient:
+        """The same, divided, and 0 where there is none: 0 * inf on the way not taken would not be."""
+        if self.under == ALWAYS:
+            return self.whole
+        test = holds(self.under)
+        there, zero = self.whole.expression, ast.Constant(0.0)
+        chosen = ast.IfExp(test, there, zero)
+        if isinstance(test, ast.UnaryOp):
+            chosen = ast.IfExp(test.operand, zero, there)
+        return Gradient(chosen, self.dims, self.is_exact)
 
 
 #: Gives each operand, by its place, its part of the gradient.

@@ -73,7 +73,6 @@ class Values:
         self._current: dict[str, str | None] = {}
         self._blocks: list[list[Item]] = [self.items]
         self._reads: list[dict[str, Operand]] = [{}]
-        self._guards: list[Rule] = []
         self._rounds: list[str] = []
         self._stored: dict[str, list[Access]] = {}
         self._plain: dict[str, ast.expr] = {}
@@ -90,10 +89,10 @@ class Values:
                 raise refused("this changes memory.", node)
             return Operand(expression, self.types.of(expression).shape)
         if isinstance(node, nodes.Load):
-            return self.leaf(self.read(node), node)
+            return self.read(node)
         if isinstance(node, ast.Name):
             own = self._current_of(node.id, node)
-            return self.leaf(Operand(name(own), self.dims[own], own), node)
+            return Operand(name(own), self.dims[own], own)
         if isinstance(node, ast.BinOp | ast.UnaryOp):
             return self.operator(node, wish)
         if isinstance(node, ast.IfExp):
@@ -178,7 +177,7 @@ class Values:
             raise refused("several elements of a tile are chosen by position.", node)
         indices = node.indices[: len(node.indices) - count]
         place = nodes.TileRef(parameter=node.parameter, indices=indices)
-        found = self.leaf(self.read(self.at(nodes.Load(tile=place), node)), node)
+        found = self.read(self.at(nodes.Load(tile=place), node))
         dims = tuple(n if axis in positions else 1 for axis, n in enumerate(found.dims or ()))
         mask = Operand(name(self.named(Operand(is_at(found, positions), dims), "is_chosen")), dims)
         kept = rules.template("where(m, t, 0.0)", m=mask.expression, t=found.expression)
@@ -216,28 +215,12 @@ class Values:
 
     def choice(self, node: ast.IfExp, wish: str) -> Operand:
         test = self.renamed(node.test)
-        rule: Rule = rules.same
-        if _is_cast_of(node):
-            body, orelse = self.operand(node.body), self.operand(node.orelse)
-        else:
-            body = self.guarded(node.body, test, True)
-            orelse = self.guarded(node.orelse, test, False)
-            rule = rules.choice(test)
+        rule = rules.same if _is_cast_of(node) else rules.choice(test)
+        ways = (node.body, node.orelse)
+        # What is no step stays where it is asked for by one way alone.
+        body, orelse = (self.operand(w) if self.depends(w) else self.value(w) for w in ways)
         made = ast.IfExp(test, body.copied, orelse.copied)
         return self.step(made, [body, orelse], rule, node, wish)
-
-    def guarded(self, node: ast.expr, test: ast.expr, is_body: bool) -> Operand:
-        """A way of a choice: of what it reads nothing has a gradient through it where it is not taken."""
-        self._guards.append(rules.taken(test, is_body))
-        found = self.operand(node)
-        self._guards.pop()
-        return found
-
-    def leaf(self, operand: Operand, node: ast.expr) -> Operand:
-        """What an expression reads, as the choices around that see it."""
-        for rule in self._guards:
-            operand = self.step(operand.copied, [operand], rule, node, "value")
-        return operand
 
     def either(self, node: ast.BoolOp, wish: str) -> Operand:
         """``and`` or ``or``: of tiles a truth value, of numbers one of these."""

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from tests.derivatives.example_cases import CASES
-from tests.derivatives.program_cases import PROGRAMS
+from tests.derivatives.test_programs import ALL
 from tests.examples.interpreter import Interpreter, plugins, torch
 
 
@@ -27,7 +27,7 @@ def results() -> dict[str, Any]:
         }
         checks |= {
             f"program {name}": program.check
-            for name, program in PROGRAMS.items()
+            for name, program in ALL.items()
             if program.is_interpreted
         }
         for name, check in checks.items():

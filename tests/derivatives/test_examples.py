@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.derivatives.example_cases import CASES
-from tests.derivatives.program_cases import PROGRAMS
+from tests.derivatives.test_programs import ALL
 from tests.examples.compare import poisoned_memory
 from tests.processes import assert_none, told_by
 
@@ -28,6 +28,6 @@ def test_in_float16(name):
 def test_in_tritons_interpreter():
     pytest.importorskip("triton", reason="needs Triton")
     result = told_by("tests.derivatives.interpreted")
-    programs = [each for each in PROGRAMS.values() if each.is_interpreted]
+    programs = [each for each in ALL.values() if each.is_interpreted]
     assert result["ran"] == 2 * (len(CASES) + len(programs))
     assert_none(result["failures"])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.derivatives.choice_cases import CHOICES
 from tests.derivatives.program_cases import PROGRAMS
 
+ALL = {**PROGRAMS, **CHOICES}
 
-@pytest.mark.parametrize("name", PROGRAMS)
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_gradients_are_those_of_torch(name):
-    PROGRAMS[name].check()
+    ALL[name].check()
