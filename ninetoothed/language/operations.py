@@ -92,7 +92,7 @@ class Operation:
         zero: which zero operands make an element-wise result zero.
         results: how many values it gives.
         places: where its arguments stand.
-        operands: what the values among its first arguments are called, of an operation on several.
+        operands: what the values among its first arguments are called, by which a call may name them.
         gives_positions: whether a reduction gives places instead of values.
         is_transcendental: whether a special unit of the hardware computes it.
         member_of: ``"tile"`` or ``"pointer"`` where it is a member of such values too.
@@ -146,7 +146,12 @@ class Operation:
         return self.kind in ("rearrangement", "hint") or self.shape == "first"
 
 
+_INPUT = ("input",)
+
+
 def _elementwise(home: str = "core", **properties: Any) -> Operation:
+    operands = ("arg0", "arg1", "arg2") if home == "libdevice" else ("x",)
+    properties = {"operands": operands, **properties}
     return Operation("element-wise", home=home, shape="broadcast", **properties)
 
 
@@ -157,15 +162,20 @@ def _reduction(identity: str, places: Mapping[str, int], **properties: Any) -> O
         shape="reduced",
         identity=identity,
         places=places,
+        operands=_INPUT,
         member_of="tile",
         **properties,
     )
 
 
-def _scan(identity: str, **properties: Any) -> Operation:
-    return Operation(
-        "scan", home="standard", shape="scanned", identity=identity, member_of="tile", **properties
-    )
+def _scan(identity: str, operand: str = "input", **properties: Any) -> Operation:
+    properties |= {"operands": (operand,), "member_of": "tile"}
+    return Operation("scan", home="standard", shape="scanned", identity=identity, **properties)
+
+
+def _rearrangement(shape: Shape, **properties: Any) -> Operation:
+    properties = {"operands": _INPUT, **properties}
+    return Operation("rearrangement", shape=shape, member_of="tile", **properties)
 
 
 _BOTH, _INPUTS = ("x", "y"), ("input", "other")
@@ -197,7 +207,10 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("clamp", _elementwise(operands=("x", "min", "max"))),
     ("cdiv", _elementwise("standard", member_of="tile", operands=("x", "div"))),
     ("logical_and logical_or", _elementwise("", member_of="tile")),
-    ("cast", Operation("element-wise", shape="first", zero="all", is_in_gluon=True)),
+    (
+        "cast",
+        Operation("element-wise", shape="first", zero="all", operands=_INPUT, is_in_gluon=True),
+    ),
     ("to", Operation("element-wise", home="", shape="first", zero="all", member_of="tile")),
     ("rand randint randn", _elementwise("random", operands=("seed", "offset"))),
     ("uint_to_uniform_float", _elementwise("random")),
@@ -218,15 +231,22 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
             "reduction",
             shape="reduced",
             places={"axis": 1, "combine_fn": 2, "keep_dims": 3},
+            operands=_INPUT,
             member_of="tile",
         ),
     ),
     ("cumsum", _scan("zero")),
     ("cumprod", _scan("one")),
-    ("softmax", _scan("lowest", is_transcendental=True)),
+    ("softmax", _scan("lowest", operand="x", is_transcendental=True)),
     (
         "associative_scan",
-        Operation("scan", shape="scanned", places={"axis": 1, "combine_fn": 2}, member_of="tile"),
+        Operation(
+            "scan",
+            shape="scanned",
+            places={"axis": 1, "combine_fn": 2},
+            operands=_INPUT,
+            member_of="tile",
+        ),
     ),
     (
         "sort",
@@ -236,38 +256,30 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
             shape="sorted",
             identity="last",
             places={"descending": 2},
+            operands=("x",),
             member_of="tile",
         ),
     ),
-    ("topk", Operation("sort", home="standard", shape="sorted", identity="lowest")),
+    (
+        "topk",
+        Operation("sort", home="standard", shape="sorted", identity="lowest", operands=("x",)),
+    ),
     ("bitonic_merge", Operation("sort", home="standard")),
-    ("histogram", Operation("other", shape="counted", places={"mask": 2}, member_of="tile")),
+    (
+        "histogram",
+        Operation("other", shape="counted", places={"mask": 2}, operands=_INPUT, member_of="tile"),
+    ),
     ("dot", Operation("product", shape="product", identity="zero", operands=_INPUTS)),
     ("dot_scaled", Operation("product")),
     # Shapes.
-    ("permute trans", Operation("rearrangement", shape="transposed", member_of="tile")),
-    ("expand_dims", Operation("rearrangement", shape="expanded", member_of="tile")),
-    (
-        "broadcast_to",
-        Operation("rearrangement", shape="broadcast to", places={"shape": 1}, member_of="tile"),
-    ),
-    (
-        "reshape",
-        Operation("rearrangement", shape="reshaped", places={"shape": 1}, member_of="tile"),
-    ),
-    (
-        "view",
-        Operation(
-            "rearrangement",
-            shape="reshaped",
-            places={"shape": 1},
-            member_of="tile",
-            # Triton's own may put the elements in another order.
-            triton="reshape",
-        ),
-    ),
-    ("ravel", Operation("rearrangement", home="standard", shape="raveled", member_of="tile")),
-    ("item", Operation("rearrangement", home="", shape="unknown", member_of="tile")),
+    ("permute trans", _rearrangement("transposed")),
+    ("expand_dims", _rearrangement("expanded")),
+    ("broadcast_to", _rearrangement("broadcast to", places={"shape": 1})),
+    ("reshape", _rearrangement("reshaped", places={"shape": 1})),
+    # Triton's own may put the elements in another order.
+    ("view", _rearrangement("reshaped", places={"shape": 1}, triton="reshape")),
+    ("ravel", _rearrangement("raveled", home="standard", operands=("x",))),
+    ("item", _rearrangement("unknown", home="", operands=())),
     ("broadcast", Operation("movement", shape="broadcast both", results=2, operands=_INPUTS)),
     ("cat", Operation("movement", shape="concatenated", operands=_INPUTS)),
     ("join", Operation("movement", shape="joined", operands=("a", "b"))),
@@ -275,8 +287,11 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         "interleave",
         Operation("movement", home="standard", shape="interleaved", operands=("a", "b")),
     ),
-    ("flip", Operation("movement", home="standard", shape="flipped", member_of="tile")),
-    ("split", Operation("movement", shape="halved", member_of="tile")),
+    (
+        "flip",
+        Operation("movement", home="standard", shape="flipped", operands=("x",), member_of="tile"),
+    ),
+    ("split", Operation("movement", shape="halved", operands=("a",), member_of="tile")),
     # As a method of a descriptor it reads memory.
     (
         "gather",
@@ -306,7 +321,10 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         Operation("atomic", effect="writes", shape="atomic", member_of="pointer"),
     ),
     # For the compiler and for people.
-    ("max_constancy max_contiguous multiple_of", Operation("hint", shape="first", zero="all")),
+    (
+        "max_constancy max_contiguous multiple_of",
+        Operation("hint", shape="first", zero="all", operands=_INPUT),
+    ),
     ("assume device_assert", Operation("check", shape="nothing", effect="keeps", identity="one")),
     (
         "device_print static_assert static_print",

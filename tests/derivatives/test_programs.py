@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.derivatives.choice_cases import CHOICES
+from tests.derivatives.keyword_cases import KEYWORDS
 from tests.derivatives.program_cases import PROGRAMS
 
-ALL = {**PROGRAMS, **CHOICES}
-
+ALL = {**PROGRAMS, **CHOICES, **KEYWORDS}
 
 
 @pytest.mark.parametrize("name", ALL)

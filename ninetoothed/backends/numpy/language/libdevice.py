@@ -42,8 +42,12 @@ _DIRECTIONS = "nzdu"
 def _wrapped(name: str, types: str, function: Callable[..., Any]) -> Callable[..., Tile]:
     results = dict(pair.split(">") for pair in types.split())
 
-    def call(*arguments: Any) -> Tile:
-        tiles = as_tiles(*arguments)
+    def call(*arguments: Any, **named: Any) -> Tile:
+        # Called as in Triton's library.
+        names = [f"arg{place}" for place in range(len(arguments), len(arguments) + len(named))]
+        for unknown in named.keys() - {*names}:
+            raise TypeError(f"{name}() got an unexpected keyword argument {unknown!r}")
+        tiles = as_tiles(*arguments, *map(named.__getitem__, names))
         letters = "".join(_LETTER_OF.get(tile.dtype, "?") for tile in tiles)
         if letters not in results:
             accepted = " or ".join(
