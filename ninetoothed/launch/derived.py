@@ -91,20 +91,31 @@ class _Part:
             gradient is meant.
         made: the inputs of the forward operator that it gives the gradients of.
         adding: for each of these, where its gradient comes in parts, what adds them up.
+        likes: for each, which of the arguments has its shape.
     """
 
     operator: Callable[..., Any]
     arguments: tuple[tuple[str, bool], ...]
     made: tuple[str, ...]
     adding: Mapping[str, Callable[..., Any]]
+    likes: Mapping[str, tuple[str, bool]]
 
     def run(self, known: Mapping[tuple[str, bool], Any]) -> dict[str, Any]:
         """The gradients by name, of what there is: by name, and whether its gradient is meant."""
+        if self.is_of_none(known):
+            # They depend on the outputs' gradients all the same.
+            gradient = next(value for (_, is_gradient), value in known.items() if is_gradient)
+            total = gradient.sum()
+            return {name: known[like] * total for name, like in self.likes.items()}
         found = self.operator(*[known[argument] for argument in self.arguments])
         by_name = dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
         for name, add in self.adding.items():
             by_name[name] = add(by_name[name], known[name, False])
         return by_name
+
+    def is_of_none(self, known: Mapping[tuple[str, bool], Any]) -> bool:
+        """Whether the gradients have no elements, of which no program can make a sum."""
+        return all(0 in tuple(known[like].shape) for like in self.likes.values())
 
 
 class _Backward:
@@ -158,6 +169,8 @@ class _Backward:
         """
         known = dict(zip(self._given, values))
         found: dict[str, Any] = {}
+        if self._joint is not None and is_last:
+            is_last = not any(part.is_of_none(known) for part in self._parts)
         for part in self._parts_of(None if needed is None else tuple(needed), is_last):
             found |= part.run(known)
         return tuple([found.get(name) for name in self._tensors])
@@ -225,7 +238,12 @@ class _Backward:
             each: self._adding(name, each, len(derived.parts.get(each, ())))
             for each in (*derived.parts, *derived.atomic)
         }
-        return _Part(made, arguments, places, adding)
+        likes = {each: (each, False) for each in wrt}
+        for each in wrt:
+            shape = self._shape_of(each, derived)
+            if shape is not None and shape.name in of_gradients:
+                likes[each] = (of_gradients[shape.name], True)
+        return _Part(made, arguments, places, adding, likes)
 
     def _adding(self, operator: str, name: str, rank_of_parts: int) -> Callable[..., Any]:
         """The operator that adds up the parts of an input's gradient, or narrows what is one sum."""
