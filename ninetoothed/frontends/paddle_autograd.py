@@ -88,11 +88,22 @@ def remark(tensor: Any, is_stored: bool) -> str | None:
     )
 
 
+#: What views begin their history with, which Paddle does not tell from other tensors.
+_OF_VIEWS = frozenset(
+    f"{name}GradNode"
+    for name in (
+        "Slice StridedSlice AsStrided Reshape ViewShape ViewDtype Transpose Squeeze Unsqueeze Flatten Unbind "
+        "Diagonal TensorUnfold"
+    ).split()
+)
+
+
 def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
     """The function that `Frontend.stored` makes: it raises the versions that autograd compares.
 
     What is no leaf gets a new history, as of Paddle's own operations in place, which no gradient passes. A leaf is
-    asked for at each call: whether gradients are recorded is no part of what plans are found by.
+    asked for at each call: whether gradients are recorded is no part of what plans are found by. So is a view: Paddle
+    follows no store from it to what it is a view of, whose gradient would be that of what was there before.
     """
     import paddle
 
@@ -103,6 +114,12 @@ def stored(tensors: Sequence[Any]) -> Callable[[Sequence[Any]], object]:
             if tensor.stop_gradient or not is_recorded():
                 tensor._bump_inplace_version()
             elif not tensor.is_leaf:
+                if tensor.grad_fn.name() in _OF_VIEWS:
+                    raise ArgumentError(
+                        f"The Paddle tensor {tensor.name!r} is stored to, and is a view of another that requires "
+                        "grad, which Paddle would derive as if nothing were stored. Store to a `.clone()` of the "
+                        "view, or call the kernel under `paddle.no_grad()` where no gradient passes it."
+                    )
                 end(tensor)
             else:
                 raise ArgumentError(

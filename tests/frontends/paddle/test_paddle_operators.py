@@ -9,6 +9,7 @@ import pytest
 
 import ninetoothed
 from ninetoothed import Tensor, like
+from ninetoothed.errors import ArgumentError
 
 paddle = pytest.importorskip("paddle", reason="needs PaddlePaddle")
 
@@ -99,6 +100,48 @@ def test_no_gradient_passes_what_was_stored_in_place(is_operator):
         assert x.grad.tolist() == [3] * 5
         with paddle.no_grad():
             change(h)
+
+
+VIEWS = {
+    "slice": lambda x: x[1:3],
+    "row": lambda x: x[0],
+    "step": lambda x: x[::2],
+    "reshape": lambda x: x.reshape([2, 8]),
+    "flatten": lambda x: x.flatten(),
+    "transpose": lambda x: x.transpose([1, 0]),
+    "squeeze": lambda x: x.unsqueeze(0).squeeze(0),
+    "strided": lambda x: paddle.as_strided(x, [2, 4], [4, 1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("is_operator", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_what_requires_grad_is_not_stored_to(name, is_operator):
+    """Its base would have the gradient of what was there before."""
+    view = VIEWS[name](paddle.ones([4, 4]))
+
+    def arrangement(input):
+        return input.tile((-1,) * input.ndim)
+
+    kernel = ninetoothed.make(arrangement, doubled, (Tensor(view.ndim),))
+    change = (
+        ninetoothed.op(f"paddle_views::doubled_{next(NUMBERS)}", kernel, {})
+        if is_operator
+        else kernel
+    )
+    x = paddle.ones([4, 4])
+    x.stop_gradient = False
+    h = x * 1
+    with pytest.raises(ArgumentError, match="is a view of another that requires grad.*clone"):
+        change(VIEWS[name](h))
+    copy = VIEWS[name](h).clone()
+    change(copy)
+    assert copy.numpy().min() == 2
+    h.sum().backward()
+    assert x.grad.numpy().min() == x.grad.numpy().max() == 1
+    with paddle.no_grad():
+        change(VIEWS[name](h))
 
 
 def test_an_operator_without_backward_is_no_constant():
