@@ -146,7 +146,7 @@ class Operation:
         return self.kind in ("rearrangement", "hint") or self.shape == "first"
 
 
-_INPUT = ("input",)
+_INPUT, _X = ("input",), ("x",)
 
 
 def _elementwise(home: str = "core", **properties: Any) -> Operation:
@@ -178,6 +178,7 @@ def _rearrangement(shape: Shape, **properties: Any) -> Operation:
     return Operation("rearrangement", shape=shape, member_of="tile", **properties)
 
 
+_OF_INPUT: dict[str, Any] = {"operands": _INPUT, "member_of": "tile"}
 _BOTH, _INPUTS = ("x", "y"), ("input", "other")
 _SUM = {"axis": 1, "keep_dims": 2}
 _EXTREMUM = {"axis": 1, "return_indices": 2, "keep_dims": 4}
@@ -240,13 +241,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("softmax", _scan("lowest", operand="x", is_transcendental=True)),
     (
         "associative_scan",
-        Operation(
-            "scan",
-            shape="scanned",
-            places={"axis": 1, "combine_fn": 2},
-            operands=_INPUT,
-            member_of="tile",
-        ),
+        Operation("scan", shape="scanned", places={"axis": 1, "combine_fn": 2}, **_OF_INPUT),
     ),
     (
         "sort",
@@ -256,19 +251,13 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
             shape="sorted",
             identity="last",
             places={"descending": 2},
-            operands=("x",),
+            operands=_X,
             member_of="tile",
         ),
     ),
-    (
-        "topk",
-        Operation("sort", home="standard", shape="sorted", identity="lowest", operands=("x",)),
-    ),
+    ("topk", Operation("sort", home="standard", shape="sorted", identity="lowest", operands=_X)),
     ("bitonic_merge", Operation("sort", home="standard")),
-    (
-        "histogram",
-        Operation("other", shape="counted", places={"mask": 2}, operands=_INPUT, member_of="tile"),
-    ),
+    ("histogram", Operation("other", shape="counted", places={"mask": 2}, **_OF_INPUT)),
     ("dot", Operation("product", shape="product", identity="zero", operands=_INPUTS)),
     ("dot_scaled", Operation("product")),
     # Shapes.
@@ -278,7 +267,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("reshape", _rearrangement("reshaped", places={"shape": 1})),
     # Triton's own may put the elements in another order.
     ("view", _rearrangement("reshaped", places={"shape": 1}, triton="reshape")),
-    ("ravel", _rearrangement("raveled", home="standard", operands=("x",))),
+    ("ravel", _rearrangement("raveled", home="standard", operands=_X)),
     ("item", _rearrangement("unknown", home="", operands=())),
     ("broadcast", Operation("movement", shape="broadcast both", results=2, operands=_INPUTS)),
     ("cat", Operation("movement", shape="concatenated", operands=_INPUTS)),
@@ -289,7 +278,7 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ),
     (
         "flip",
-        Operation("movement", home="standard", shape="flipped", operands=("x",), member_of="tile"),
+        Operation("movement", home="standard", shape="flipped", operands=_X, member_of="tile"),
     ),
     ("split", Operation("movement", shape="halved", operands=("a",), member_of="tile")),
     # As a method of a descriptor it reads memory.

@@ -174,7 +174,8 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
     result: list[Any] = []
     for dim in range(-max(map(len, known)), 0):
         sizes = [shape[dim] for shape in known if len(shape) >= -dim]
-        larger = [size for size in dict.fromkeys(sizes) if not is_one(size)]
+        parts = (part for size in dict.fromkeys(sizes) for part in _maximum_of(size))
+        larger = [size for size in dict.fromkeys(parts) if not is_one(size)]
         numbers = {size for size in larger if isinstance(size, int)}
         if len(numbers) > 1:
             raise ValueError(f"{numbers}")
@@ -195,6 +196,16 @@ def may_be_stored(value: Shape | None, place: Shape | None) -> bool:
     if stored is None or place is None:
         return True
     return not differ((1,) * (len(place) - len(stored)) + stored, place)
+
+
+@functools.lru_cache(maxsize=4096)
+def _maximum_of(size: Any) -> tuple[Any, ...]:
+    """The sizes that one is the maximum of: however often they met, each is to stand once in what is common."""
+    if not isinstance(size, Symbol) or size.op != "max":
+        return (size,)
+    parts = tuple(part for operand in size.operands for part in _maximum_of(operand))
+    is_of_numbers = any(isinstance(part, Symbol) and part.op == "const" for part in parts)
+    return (size,) if is_of_numbers else tuple(dict.fromkeys(parts))
 
 
 # Values together.

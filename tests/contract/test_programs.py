@@ -97,6 +97,25 @@ def gelu_by_a_partial_application():
 
 
 @program
+def tiles_that_meet_again_and_again():
+    def application(input, other, output):
+        value = input
+        for _ in [0] * 15:
+            value = (value + other) * (other + value) * 0.1
+        output = value  # noqa: F841
+
+    def whole(*given):
+        return tuple(each.tile((-1,)) for each in given)
+
+    kernel = ninetoothed.make(whole, application, tensors(1, 1, 1))
+    value, other, output = random(5), random(5), empty(5)
+    kernel(value, other, output)
+    for _ in range(15):
+        value = (value + other) * (other + value) * 0.1
+    yield output, value
+
+
+@program
 def clamp_with_open_ends():
     def application(input, low, high, output):
         x = input
