@@ -226,13 +226,14 @@ class _Analysis(Branches):
         known = {name: self.known[name] for name in assigned if name in self.known}
         for _ in range(_MOST_REHEARSALS + 4 * len(known)):
             rehearsal = _Rehearsal(self, rewrites=False)
-            rehearsal.learn(assigned, known)
-            rehearsal.starts = _started(self.starts, assigned, known)
+            begun = self.begun(known)
+            rehearsal.learn(assigned, begun)
+            rehearsal.starts = _started(self.starts, assigned, begun)
             if isinstance(statement, ast.For):
                 rehearsal.enter(statement)
             rehearsal.block([nodes.clone(item) for item in statement.body])
             after = {
-                name: self.after_round(name, known[name], rehearsal.known[name], rounds)
+                name: self.after_round(name, begun[name], rehearsal.known[name], rounds)
                 for name in known
                 if name in rehearsal.known
             }
@@ -240,7 +241,7 @@ class _Analysis(Branches):
             if met == known:
                 self.constants |= rehearsal.constants
                 self.partial = {
-                    name for name in after if is_partial(known[name], rehearsal.known[name])
+                    name for name in after if is_partial(begun[name], rehearsal.known[name])
                 }
                 return known
             known = met
@@ -272,6 +273,8 @@ class _Analysis(Branches):
         if isinstance(statement, ast.For):
             assert isinstance(statement.iter, ast.Call) and isinstance(statement.target, ast.Name)
             statement.iter.args = [self.number(item) for item in statement.iter.args]
+            begun = self.begun(lasting)
+            self.learn(assigned, begun)
             self.enter(statement)
             function = getattr(statement.iter, "func", None)
             if isinstance(function, nodes.LanguageRef) and function.name == "static_range":
@@ -279,19 +282,20 @@ class _Analysis(Branches):
         else:
             self.learn(assigned, condition.asked(lasting, partial))
             statement.test = self.number(statement.test)
-            self.learn(assigned, lasting)
+            begun = self.begun(lasting)
+            self.learn(assigned, begun)
         was_certain = self.is_certain
         self.is_certain &= isinstance(statement, ast.For)
-        starts, self.starts = self.starts, _started(self.starts, assigned, lasting)
+        starts, self.starts = self.starts, _started(self.starts, assigned, begun)
         if self.rewrites:
             tail = condition.tail
             del statement.body[len(statement.body) - len(tail) :]
             self.block(statement.body)
             condition.note(statement.body)
-            self.kept(statement.body, lasting, before, followed)
+            self.kept(statement.body, begun, before, followed)
             if tail:
                 # What else the round has assigned is what it left.
-                asked = condition.asked(lasting, partial)
+                asked = condition.asked(begun, partial)
                 known = {name: asked[name] for name in condition.names if name in asked}
                 self.learn(set(known), known)
                 self.block(tail)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import Held, Mask, Within, clone
@@ -49,6 +49,16 @@ class TileMask:
     def place(self) -> Any:
         return self.key, self.layout
 
+    def owned(self, owner: Any) -> TileMask:
+        """What a variable has where a round begins, if that may be stored: no mask of what the round makes is it."""
+        is_known = may_be_stored(self) and self.wanted is None
+        return replace(self, key=Owned(owner, self.key)) if is_known else self
+
+    def given_back(self, owner: Any) -> TileMask:
+        """The mask after the round."""
+        key = self.key
+        return replace(self, key=key.key) if is_owned(self) and key.owner == owner else self
+
     @property
     def is_in_place(self) -> bool:
         """Whether each dimension of the value follows the same one of the tile, or none."""
@@ -61,6 +71,22 @@ class TileMask:
             tile.layout = self.layout
             return tile
         return Mask(tile=tile, layout=self.layout)
+
+
+class Owned(NamedTuple):
+    """The key of a mask that a variable has from before the round at hand.
+
+    Where nothing exists before a round, what it computes of that is stored, if that may be; where what the round
+    makes by itself does not exist, the variable keeps what it had, though it had that of the same tile.
+    """
+
+    owner: Any
+    key: Any
+
+
+def is_owned(mask: TileMask) -> bool:
+    """Whether a variable has a mask from before the round at hand, and no matter what it is that of."""
+    return isinstance(mask.key, Owned)
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, pla
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.tile_masks import TileMask, by_kind, of_kind
+from ninetoothed.program.tile_masks import TileMask, by_kind, is_owned, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
@@ -56,7 +56,8 @@ class Branches(Carried):
         when = place_of(self.statement)
 
         def key_of(mask: TileMask) -> Any:
-            return (when, mask.key) if mask.origin.names & names else mask.key
+            is_other = bool(mask.origin.names & names) and not is_owned(mask)
+            return (when, mask.key) if is_other else mask.key
 
         for name, value in self.known.items():
             self.known[name] = with_keys(value, key_of)
@@ -71,11 +72,12 @@ class Branches(Carried):
             mask.origin: (place_of(statement), mask.key)
             for value in before.values()
             for mask in value.validity
+            if not is_owned(mask)
         }
 
         def key_of(mask: TileMask) -> Any:
             is_loaded = bool(mask.origin.names & assigned) and mask.origin in keys
-            return keys[mask.origin] if is_loaded else mask.key
+            return keys[mask.origin] if is_loaded and not is_owned(mask) else mask.key
 
         for way in ways:
             for name, value in way.items():
@@ -291,7 +293,7 @@ class Branches(Carried):
 
     def is_same(self, names: set[str], mask: TileMask, again: TileMask) -> bool:
         """Whether masks of one place are of one load, where the variables are assigned in between."""
-        if mask.origin is again.origin:
+        if mask.origin is again.origin or is_owned(mask):
             return True
         tile = mask.origin.tile
         if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):

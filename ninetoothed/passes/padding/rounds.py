@@ -64,18 +64,30 @@ class Carried(Values):
             for name in one.keys() | other.keys()
         }
 
+    def begun(self, lasting: Knowns) -> Knowns:
+        """What is known of a loop's variables where a round begins."""
+        return {
+            name: replace(
+                known,
+                validity=tuple(
+                    mask.owned((self.carried[name][0], name)) for mask in known.validity
+                ),
+            )
+            for name, known in lasting.items()
+        }
+
     def after_round(self, name: str, before: Known, after: Known, assigned: set[str]) -> Known:
         """What is known of a variable after a round: where that had no element it keeps what it had.
 
         It does so by itself where nothing but 0 was added. Elsewhere that is done on demand.
         """
         loop, _ = self.carried[name]
-        # What says where a branch's values exist is wanted at once: without, they keep nothing.
+        # What says where values of a branch or of a loop exist is wanted at once: without, they keep nothing.
         places = {mask.place for mask in before.validity}
         self.wanted |= {
             mask.wanted
             for mask in after.validity
-            if mask.wanted and mask.wanted[0] in ("way", "chosen") and mask.place not in places
+            if mask.wanted and mask.place not in places and _says_where(mask.wanted, loop)
         }
         new = new_masks(before, after)
         rest = tuple(map(without_lasting, (m for m in after.validity if m not in new)))
@@ -85,14 +97,14 @@ class Carried(Values):
             wanted = any(not stays_out(mask) or self.varies(mask, assigned) for mask in new)
             rest += (on_demand((loop, name), new, is_lasting=not wanted),)
             self.want_of_all(name, after, new)
-        after = replace(after, validity=rest)
-        lost = lost_masks(before, after)
+        lost = lost_masks(before, replace(after, validity=rest))
         if not self.is_followed(name, loop):
             lost = tuple(
                 on_demand(("either", loop, name, is_loaded), own, is_loaded=is_loaded)
                 for is_loaded, own in by_kind(lost)
             )
-        return replace(after, validity=(*rest, *lost))
+        left = (mask.given_back((loop, name)) for mask in (*rest, *lost))
+        return replace(after, validity=tuple(left))
 
     def is_followed(self, name: str, loop: Any) -> bool:
         """Whether variables say where one that a loop carries holds an element, of this round or one before."""
@@ -304,6 +316,11 @@ class Carried(Values):
     def loops_over(self, validity: Iterable[TileMask]) -> bool:
         """Whether masks may differ from round to round."""
         return any(mask.origin.names & {*self.carried, *self.rounds} for mask in validity)
+
+
+def _says_where(wish: Any, loop: Any) -> bool:
+    """Whether this is to say where values exist of a branch, or of another loop."""
+    return wish[0] in ("way", "chosen") or (wish[0] == "either" and wish[1] != loop)
 
 
 def _followed(mask: TileMask) -> Dimensions:

@@ -1,4 +1,9 @@
-"""What the variables of a loop hold after a round, and which of their elements its condition asks."""
+"""What the variables of a loop hold after a round, and which of their elements its condition asks.
+
+A variable begins a round with masks of its own, copies: so a mask that it has after the round is its own or came
+from what the round has made, whatever either holds. Masks are told apart by their memory, which those have in common that
+other dimensions were given or that an operation handed on.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +40,10 @@ def lasting(value: Any, before: Any, name: str) -> Any:
         return value
     if isinstance(before, (bool, int, float)):
         before = Tile.of(before)
-    if not isinstance(before, Tile) or value is before:
+    if not isinstance(before, Tile):
         return value
+    if value is before:
+        return _owning(value)
     if value.shape != before.shape or value.dtype is not before.dtype:
         was, became = (f"{tile.dtype}{list(tile.shape)}" for tile in (before, value))
         raise refuse(
@@ -44,7 +51,16 @@ def lasting(value: Any, before: Any, name: str) -> Any:
             f"shape and the element type that the loop leaves it before the loop, as `{name} = "
             "ntl.zeros(shape, dtype=ntl.float32)` does."
         )
-    return _kept(value, before)
+    return _owning(_kept(value, before))
+
+
+def _owning(value: Tile) -> Tile:
+    """The value, with masks that nothing else has."""
+    if not value.validity:
+        return value
+    return Tile(
+        value.data, value.dtype, tuple(np.array(mask, subok=True) for mask in value.validity)
+    )
 
 
 def _kept(value: Tile, before: Tile) -> Tile:
@@ -52,7 +68,7 @@ def _kept(value: Tile, before: Tile) -> Tile:
     new = [mask for mask in value.validity if not _is_among(mask, before.validity)]
     if not new:
         return value
-    # What was not there before is computed on, as it is outside of a loop.
+    # What the variable itself did not have is computed on, as it is outside of a loop.
     is_given = np.logical_and.reduce(np.broadcast_arrays(*new))
     data = np.where(is_given, value.data, before.data)
     if all(_is_among(mask, value.validity) for mask in before.validity):
@@ -70,9 +86,17 @@ def _kept(value: Tile, before: Tile) -> Tile:
 
 def _is_among(mask: Any, validity: Validity) -> bool:
     return any(
-        mask is other or (_is_loaded(mask) is _is_loaded(other) and np.array_equal(mask, other))
+        _is_loaded(mask) is _is_loaded(other) and _place(mask) == _place(other)
         for other in validity
     )
+
+
+def _place(mask: Any) -> Any:
+    """What a mask is, of all that there are at a time: its memory, and along which dimensions it lies there."""
+    if not mask.ndim:
+        return id(mask)
+    steps = (step for step, size in zip(mask.strides, mask.shape, strict=True) if size > 1)
+    return mask.ctypes.data, mask.shape, *steps
 
 
 def _is_loaded(mask: Any) -> bool:

@@ -45,8 +45,9 @@ from ninetoothed.language.promotion import checked_dtype, refuse, scalar_dtype
 #: Conditions that hold where a lane is real; see the module's docstring.
 Validity = tuple[Any, ...]
 
-#: So many masks are joined by what they are, more by what they hold.
-_FEW_MASKS = 4
+#: So many masks are joined by what they are, more by what they hold: then a loop's variable may take one of what its
+#: round has made for its own (`rounds`).
+_FEW_MASKS = 16
 
 
 class LoadedMask(np.ndarray):

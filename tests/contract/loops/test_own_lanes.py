@@ -1,0 +1,112 @@
+"""LANGUAGE.md, "Padding": of what a round makes a lane without an element keeps what it had, of whatever tile that was.
+
+What the variable itself does not have is computed on, as it is outside of a loop. Run in Triton's interpreter too,
+and on a device.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+import ninetoothed.language as ntl
+from ninetoothed import Tensor
+
+#: What an element is before anything is stored.
+OLD = -9.0
+
+# `w[0]` has four elements, `w[1]` two, which come first, `x` three, which come last, `z` four.
+
+
+def of_elements_in_both_rounds(w, x, z, n, y):
+    value = w[1] + 0.0
+    for _ in range(n + 1):
+        value = ntl.cumsum(x[ntl.arange(0, 4) + 1], 0)
+    y = value
+
+
+def of_the_same_tile(w, x, z, n, y):
+    value = x
+    for _ in range(n + 1):
+        value = ntl.cumsum(x + 1, 0) + 1
+    y = value
+
+
+def of_the_same_tile_under_another_name(w, x, z, n, y):
+    value = tile = x
+    for _ in range(n + 1):
+        value = value * 2 + 3 + 0 * tile
+    y = value
+
+
+def of_itself(w, x, z, n, y):
+    value = x
+    for _ in range(n + 1):
+        value = value * 2 + 3
+    y = value
+
+
+def of_itself_while_an_index_changes(w, x, z, n, y):
+    place = 1
+    value = w[place] + 0.0
+    for _ in range(n + 1):
+        place = place * 1
+        value = value * 2 + 3
+    y = value
+
+
+def of_a_way_and_the_same_tile(w, x, z, n, y):
+    value = w[1] + 1
+    for k in range(2):
+        if n > 0:
+            value = w[1] + 5
+        else:
+            value = value + 1
+    y = value
+
+
+def of_rounds_within_rounds(w, x, z, n, y):
+    value = z + 0.0
+    for k in range(n + 1):
+        value = w[k] + 0.0
+        for _ in range(2):
+            value = ntl.sort(x)
+    y = value
+
+
+def of_rounds_within_rounds_of_the_same_tile(w, x, z, n, y):
+    value = w[1] + 0.0
+    for k in range(n + 1):
+        for _ in range(2):
+            value = w[1] + 1
+        value += w[0]
+    y = value
+
+
+#: What is stored where ``n`` is 0, and 1.
+CASES = {
+    of_elements_in_both_rounds: ([3, 1, 2, 0], [3, 1, 2, 0]),
+    of_the_same_tile: ([0, 5, 4, 6], [0, 5, 4, 6]),
+    of_the_same_tile_under_another_name: ([0, 9, -1, 5], [0, 21, 1, 13]),
+    of_itself: ([3, 9, -1, 5], [9, 21, 1, 13]),
+    of_itself_while_an_index_changes: ([-1, -5, 3, 3], [1, -7, 9, 9]),
+    of_a_way_and_the_same_tile: ([1, -1, 3, 3], [3, 1, 1, 1]),
+    of_rounds_within_rounds: ([-2, 1, 3, 5], [-2, 1, 3, 5]),
+    of_rounds_within_rounds_of_the_same_tile: ([0, -6, 0, 0], [0, -6, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("dtype", [None, ninetoothed.float32])
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("application", CASES, ids=lambda application: application.__name__)
+def test_a_lane_keeps_what_no_element_of_the_round_is_for(application, number, dtype):
+    def arrangement(w, x, z, n, y):
+        return w.tile((4,)).tile((-1,)), x.pad(((1, 0),)).tile((4,)), z.tile((4,)), n, y.tile((4,))
+
+    w, x = torch.tensor([1.0, -3, 2, 5, -2, -4]), torch.tensor([3.0, -2, 1])
+    z, y = torch.tensor([2.0, -1, 4, 0]), torch.full((4,), OLD)
+    tensors = [Tensor(1, dtype=dtype) for _ in range(4)]
+    tensors.insert(3, Tensor(0))
+    ninetoothed.make(arrangement, application, tuple(tensors))(w, x, z, number, y)
+    assert y.tolist() == CASES[application][number]
