@@ -15,7 +15,7 @@ from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, pla
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
-from ninetoothed.program.tile_masks import TileMask, by_kind, is_owned, of_kind
+from ninetoothed.program.tile_masks import Origin, TileMask, by_kind, is_owned, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
 #: How often what follows an ``if`` may be copied into its branches, rehearsals included.
@@ -295,9 +295,13 @@ class Branches(Carried):
         """Whether masks of one place are of one load, where the variables are assigned in between."""
         if mask.origin is again.origin or is_owned(mask):
             return True
-        tile = mask.origin.tile
+        return all(self.is_of_any_time(names, each.origin) for each in (mask, again))
+
+    def is_of_any_time(self, names: set[str], origin: Origin) -> bool:
+        """Whether a mask of its place is the same one, where the variables are assigned in between."""
+        tile = origin.tile
         if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
-            return not mask.origin.names & names
+            return not origin.names & names
         return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
 
     def shared(self, names: set[str], value: Known, beside: Known) -> Known:

@@ -84,6 +84,16 @@ def of_rounds_within_rounds_of_the_same_tile(w, x, z, n, y):
     y = value
 
 
+def of_an_index_that_two_loops_count(w, x, z, n, y):
+    value, before = x + 0.0, x + 0.0
+    for k in range(2):
+        value += ntl.maximum((before if n > 0 else w[k]) + w[k], 6)
+        before = w[k]
+    for k in range(3):
+        value = value * 2
+    y = value
+
+
 #: What is stored where ``n`` is 0, and 1.
 CASES = {
     of_elements_in_both_rounds: ([3, 1, 2, 0], [3, 1, 2, 0]),
@@ -94,6 +104,7 @@ CASES = {
     of_a_way_and_the_same_tile: ([1, -1, 3, 3], [3, 1, 1, 1]),
     of_rounds_within_rounds: ([-2, 1, 3, 5], [-2, 1, 3, 5]),
     of_rounds_within_rounds_of_the_same_tile: ([0, -6, 0, 0], [0, -6, 0, 0]),
+    of_an_index_that_two_loops_count: ([96, 120, 32, 88], [48, 120, 32, 56]),
 }
 
 
