@@ -24,7 +24,7 @@ from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores
-from ninetoothed.passes.padding.branches import Branches
+from ninetoothed.passes.padding.branches import Branches, names_in
 from ninetoothed.passes.padding.conditions import Condition, is_partial
 from ninetoothed.passes.padding.rounds import (
     is_named,
@@ -229,6 +229,7 @@ class _Analysis(Branches):
             begun = self.begun(known)
             rehearsal.learn(assigned, begun)
             rehearsal.starts = _started(self.starts, assigned, begun)
+            rehearsal.later = frozenset()
             if isinstance(statement, ast.For):
                 rehearsal.enter(statement)
             rehearsal.block([nodes.clone(item) for item in statement.body])
@@ -290,7 +291,9 @@ class _Analysis(Branches):
         if self.rewrites:
             tail = condition.tail
             del statement.body[len(statement.body) - len(tail) :]
+            later, self.later = self.later, names_in(tail)
             self.block(statement.body)
+            self.later = later
             condition.note(statement.body)
             self.kept(statement.body, begun, before, followed)
             if tail:

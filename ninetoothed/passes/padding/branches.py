@@ -29,10 +29,12 @@ class Branches(Carried):
         splits: how often statements were copied into branches, rehearsals included.
         indices: the variables that select tiles or elements of them.
         may_split: whether they may be where a condition is not constant.
+        later: the variables that the round at hand reads or assigns after the block at hand.
     """
 
     is_rehearsal = False
     may_split = True
+    later: frozenset[str] = frozenset()
 
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
@@ -107,6 +109,7 @@ class Branches(Carried):
         assigned = names_assigned([*statement.body, *statement.orelse])
         self.is_certain = False
         untouched = dict(self.untouched)
+        later, self.later = self.later, self.later | names_in(rest)
         self.block(statement.body)
         one, ones = self.known, self.untouched
         self.known, self.untouched = dict(before), untouched
@@ -114,6 +117,7 @@ class Branches(Carried):
         other = self.known
         self.loaded_before(statement, assigned, before, one, other)
         self.keep_ways(statement, assigned, before, one, other)
+        self.later, used_later = later, self.later
         met, self.known = self.of_ways(assigned, one, other), other
         used = assigned & {name for item in rest for name in names_read(item)}
         differing = {
@@ -130,7 +134,9 @@ class Branches(Carried):
         if not is_split:
             self.is_certain = was_certain
             self.of_both_ways(ones, self.untouched)
+            self.later = used_later
             self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
+            self.later = later
             return False
         self.check_splits(statement)
         copied = [nodes.clone(item) for item in rest]
@@ -156,8 +162,8 @@ class Branches(Carried):
         one: Knowns,
         other: Knowns,
     ) -> None:
-        """Where one way lacks masks, what a loop carries keeps what it had."""
-        for name in sorted(assigned & before.keys() & self.starts.keys()):
+        """Where one way lacks masks, what a loop carries keeps what it had, unless the round goes on with it."""
+        for name in sorted((assigned & before.keys() & self.starts.keys()) - self.later):
             if name in one and name in other:
                 # What is kept is what it had before the round, whatever the round assigned before.
                 start = self.starts[name]
@@ -187,7 +193,7 @@ class Branches(Carried):
         That is done on demand: for what follows in the branch that the ``if`` is in, and after that.
         """
         for name in sorted(assigned & one.keys() & other.keys()):
-            if name not in self.starts or name not in before:
+            if name not in self.starts or name not in before or name in self.later:
                 self.follow_ways(name, statement, one, other)
         return self.of_ways(assigned, one, other)
 
@@ -334,6 +340,11 @@ class Branches(Carried):
             self.known.pop(name, None)
         self.known.update(known)
         self.forget_indices(names)
+
+
+def names_in(body: list[ast.stmt]) -> frozenset[str]:
+    """The variables that statements read or assign."""
+    return frozenset(names_assigned(body).union(*(names_read(item) for item in body)))
 
 
 def _lost_by_kind(one: Known, other: Known) -> list[tuple[bool, tuple[TileMask, ...]]]:

@@ -94,6 +94,24 @@ def of_an_index_that_two_loops_count(w, x, z, n, y):
     y = value
 
 
+def of_a_way_that_the_round_goes_on_with(w, x, z, n, y):
+    value = z + 0.0
+    for k in range(2):
+        if n > 0:
+            value = w[k] + 0.0
+        value = value * 2
+    y = value
+
+
+def of_a_way_that_the_round_adds_up(w, x, z, n, y):
+    value, total = z + 0.0, 0.0
+    for k in range(2):
+        if n > 0:
+            value = w[k] + 0.0
+        total += ntl.sum(value)
+    y = total + value
+
+
 #: What is stored where ``n`` is 0, and 1.
 CASES = {
     of_elements_in_both_rounds: ([3, 1, 2, 0], [3, 1, 2, 0]),
@@ -104,6 +122,8 @@ CASES = {
     of_a_way_and_the_same_tile: ([1, -1, 3, 3], [3, 1, 1, 1]),
     of_rounds_within_rounds: ([-2, 1, 3, 5], [-2, 1, 3, 5]),
     of_rounds_within_rounds_of_the_same_tile: ([0, -6, 0, 0], [0, -6, 0, 0]),
+    of_a_way_that_the_round_goes_on_with: ([8, -4, 16, 0], [-4, -8, 4, 10]),
+    of_a_way_that_the_round_adds_up: ([12, 9, 14, 10], [-3, -5, 1, 4]),
     of_an_index_that_two_loops_count: ([96, 120, 32, 88], [48, 120, 32, 56]),
 }
 
