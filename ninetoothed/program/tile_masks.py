@@ -60,6 +60,11 @@ class TileMask:
         return replace(self, key=key.key) if is_owned(self) and key.owner == owner else self
 
     @property
+    def owner(self) -> Any:
+        """Who has it from before the round at hand; None where nobody does."""
+        return self.key.owner if is_owned(self) else None
+
+    @property
     def is_in_place(self) -> bool:
         """Whether each dimension of the value follows the same one of the tile, or none."""
         return all(dim in (None, place) for place, dim in enumerate(self.layout))

@@ -177,16 +177,20 @@ class Carried(Values):
     def say_where(self, name: str, statement: ast.If, ways: Ways, is_loaded: bool) -> None:
         """Has a variable say at the end of each way of an ``if`` where another holds an element.
 
-        It stands for the masks of one kind: those that a store to a whole tile does not ask, or those that it does.
+        It stands for the masks of one kind: those that a store to a whole tile does not ask, or those that it
+        does; for what the variable has from before the round another one does.
         """
-        variable = self.draft.fresh(f"{name}_exists")
-        self.rounds.add(variable)
-        for way, block in ways:
-            known = with_rank(way[name])
-            own = replace(known, validity=of_kind(known.validity, is_loaded))
-            block.append(assign(variable, self.real(name, own, statement), statement))
-            mask = held_mask(variable, known.rank, statement, is_loaded)
-            way[name] = replace(known, validity=(*of_kind(known.validity, not is_loaded), mask))
+        masks = [of_kind(with_rank(way[name]).validity, is_loaded) for way, _ in ways]
+        for owner in dict.fromkeys(mask.owner for given in masks for mask in given):
+            variable = self.draft.fresh(f"{name}_exists")
+            self.rounds.add(variable)
+            for (way, block), given in zip(ways, masks):
+                known, own = with_rank(way[name]), tuple(m for m in given if m.owner == owner)
+                made = self.real(name, replace(known, validity=own), statement)
+                block.append(assign(variable, made, statement))
+                mask = held_mask(variable, known.rank, statement, is_loaded)
+                rest = (each for each in known.validity if each not in own)
+                way[name] = replace(known, validity=(*rest, mask.owned(owner) if owner else mask))
 
     def implied(
         self, before: Known, after: Known, new: tuple[TileMask, ...]
@@ -319,7 +323,6 @@ class Carried(Values):
 
 
 def _says_where(wish: Any, loop: Any) -> bool:
-    """Whether this is to say where values exist of a branch, or of another loop."""
     return wish[0] in ("way", "chosen") or (wish[0] == "either" and wish[1] != loop)
 
 
@@ -345,10 +348,14 @@ def target_names(statement: ast.For | ast.While) -> Iterator[str]:
 def new_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
     """The masks that a variable got, but where it holds what it had."""
     old = {mask.place for mask in with_rank(before).validity}
+    owners = {mask.owner for mask in before.validity} - {None}
     return tuple(
         mask
         for mask in with_rank(after).validity
-        if mask.place not in old and not mask.is_kept and mask.wanted is None
+        if mask.place not in old
+        and mask.owner not in owners
+        and not mask.is_kept
+        and mask.wanted is None
     )
 
 

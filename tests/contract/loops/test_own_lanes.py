@@ -103,6 +103,17 @@ def of_a_way_that_the_round_goes_on_with(w, x, z, n, y):
     y = value
 
 
+def of_a_way_that_leaves_them(w, x, z, n, y):
+    value = w[1]
+    for k in range(3):
+        if n > 0:
+            value += ntl.full((4,), 1.0, ntl.float32)
+        else:
+            value = ntl.cumsum(w[1], 0)
+        value = value + 0.0
+    y = value
+
+
 def of_a_way_that_the_round_adds_up(w, x, z, n, y):
     value, total = z + 0.0, 0.0
     for k in range(2):
@@ -123,6 +134,7 @@ CASES = {
     of_rounds_within_rounds: ([-2, 1, 3, 5], [-2, 1, 3, 5]),
     of_rounds_within_rounds_of_the_same_tile: ([0, -6, 0, 0], [0, -6, 0, 0]),
     of_a_way_that_the_round_goes_on_with: ([8, -4, 16, 0], [-4, -8, 4, 10]),
+    of_a_way_that_leaves_them: ([-2, -6, 0, 0], [1, -1, 3, 3]),
     of_a_way_that_the_round_adds_up: ([12, 9, 14, 10], [-3, -5, 1, 4]),
     of_an_index_that_two_loops_count: ([96, 120, 32, 88], [48, 120, 32, 56]),
 }
