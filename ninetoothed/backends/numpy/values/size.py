@@ -81,7 +81,7 @@ def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
     function: Callable[[Any, Any], Any] = getattr(operator, name)
 
     def operate(size: Size, other: Any) -> Any:
-        if isinstance(other, np.ndarray) and other.ndim:
+        if isinstance(other, np.ndarray):
             return function(other, int(size)) if is_reflected else function(int(size), other)
         other = of_python(other)
         if not isinstance(other, (int, float)):
@@ -110,7 +110,7 @@ def _compared(name: str) -> Callable[[Size, Any], Any]:
 
     def operate(size: Size, other: Any) -> Any:
         """A truth value as a 0-d tile: numbers are made of it as of an element."""
-        if isinstance(other, np.ndarray) and other.ndim:
+        if isinstance(other, np.ndarray):
             return function(int(size), other)  # type: ignore[arg-type]
         other = of_python(other)
         if not isinstance(other, (int, float)):
