@@ -34,7 +34,7 @@ _WIDE = (dtypes.float32, dtypes.bool, dtypes.int32, dtypes.int64)
 _COUNTING = (ast.Add, ast.Sub, ast.Mult, *_SHIFTS, *_DIVISIONS)
 
 #: The functions under which they do.
-_COUNTING_FUNCTIONS = frozenset({"add", "sub", "mul", "cdiv"})
+_COUNTING_FUNCTIONS = frozenset({"add", "sub", "mul"})
 
 
 def run(program: Program, booleans: Collection[str] = ()) -> Program:
@@ -187,11 +187,8 @@ class _Rewriter(ast.NodeTransformer):
         is_counting = operation is not None and operation.name in _COUNTING_FUNCTIONS
         are_truth = [type_of(each).kind == "bool" for each in _two(node)]
         self.generic_visit(node)
-        # A quotient counts what it divides by, whatever it divides.
-        is_divided = called_name(node) == "cdiv" and are_truth[-1:] == [True]
-        if is_counting and (all(are_truth) or is_divided):
-            counted = [_counted(x) if is_truth else x for x, is_truth in zip(_two(node), are_truth)]
-            return language(called_name(node), counted, node)
+        if is_counting and all(are_truth):
+            return language(called_name(node), [_counted(x) for x in _two(node)], node)
         return _chosen(node) if called_name(node) == "where" else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:

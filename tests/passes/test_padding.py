@@ -51,7 +51,7 @@ FULL = "mask(x, (0, 1))"
             lambda x: ntl.argmin(ntl.cast(x, ntl.int32), 1),
             f"ntl.argmin(masked(ntl.cast(x, int32), {FULL}, 'highest'), 1)",
         ),
-        (lambda x: ntl.max(input=x), f"ntl.max(input=masked(x, {FULL}, 'lowest'))"),
+        (lambda x: ntl.max(input=x), f"ntl.max(masked(x, {FULL}, 'lowest'))"),
         (lambda x: ntl.cumprod(x, 1), f"ntl.cumprod(masked(x, {FULL}, 'one'), 1)"),
         (lambda x: ntl.softmax(x, 1), f"ntl.softmax(masked(x, {FULL}, 'lowest'), 1)"),
         (lambda x: ntl.xor_sum(x, 0), "ntl.xor_sum(x, 0)"),

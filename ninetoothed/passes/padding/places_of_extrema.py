@@ -37,20 +37,19 @@ def find(arguments: Arguments, operation: Operation) -> bool:
     size, along = known.shape[axis], to_be_masked(known.validity, "", axis)
     if size is None or _is_told_by_triton(arguments, dtype, along, axis, is_pair):
         return False
-    # Named first, since an index may be given a name for its masks, which is then read where the tile is loaded.
+    identity = operation.identity or ""
+    # First, since an index may be given a name for its masks, which is then read where the tile is loaded.
+    real, numbers = (
+        analysis.masks(Known(validity=tuple(masks)), node)
+        for masks in (along, to_be_masked(known.validity, identity, axis))
+    )
     given = arguments.named_alone("searched", given)
     if dtype in (None, dtypes.bfloat16):
         # As `ntl.max` has them: a maximum of bfloat16 is in 32 bits, and that of one value the value.
         both = [given, nodes.clone(given)]
         given = arguments.named_alone("searched", language("maximum", both, node))
-    identity = operation.identity or ""
     precedence = _precedence(analysis, given, axis, len(known.shape), size)
-    whole = [
-        _masked(
-            analysis, nodes.clone(given), to_be_masked(known.validity, identity, axis), identity
-        ),
-        _masked(analysis, precedence, along, "zero"),
-    ]
+    whole = [_masked(nodes.clone(given), numbers, identity), _masked(precedence, real, "zero")]
     function = nodes.at(nodes.ExternRef(name=_helper(analysis, identity == "lowest", node)), node)
     keeps = arguments.constant("keep_dims", names["keep_dims"]) is True
     found: ast.expr = language(
@@ -93,10 +92,7 @@ def _is_told_by_triton(
     )
 
 
-def _masked(
-    analysis: Knowledge, value: ast.expr, validity: list[TileMask], identity: str
-) -> ast.expr:
-    masks = analysis.masks(Known(validity=tuple(validity)), value)
+def _masked(value: ast.expr, masks: list[ast.expr], identity: str) -> ast.expr:
     if not masks:
         return value
     return nodes.at(nodes.Masked(value=value, masks=masks, identity=identity), value)

@@ -265,7 +265,7 @@ def test_beside_nan_along_one_of_two_dimensions(shape, axis):
     def arrangement(*tensors):
         return tuple(each.tile((-1, -1)) for each in tensors)
 
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(0)
     choices = torch.tensor([NAN, -INF, INF, 0.0, 1.0])
     x = choices[torch.randint(0, len(choices), shape, generator=generator)]
     x[0] = NAN

@@ -110,6 +110,11 @@ def test_a_truth_value_that_is_shifted_is_1():
         assert found.tolist() == expected
     assert result(a_truth_to_the_left, TRUTH, out=torch.zeros(4)).tolist() == [2, 1, 2, 2]
 
+    def by_a_truth(b, y):
+        y = -3 >> b  # noqa: F841
+
+    assert result(by_a_truth, TRUTH, out=torch.zeros(4)).tolist() == [-2, -3, -2, -2]
+
 
 def by_less_than_nothing(v, y):
     y = v << -1  # noqa: F841

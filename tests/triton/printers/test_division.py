@@ -36,7 +36,7 @@ def by_numbers(x, y):
 
 
 def by_truth(x, y):
-    y = True % x + x // True + (x > 1) % x
+    y = True % x + x // True + (x > 1) % x + ntl.cdiv(x, True) + ntl.cdiv(x, x > 0)
 
 
 def of_floats(x, y):

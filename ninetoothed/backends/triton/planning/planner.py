@@ -170,7 +170,7 @@ class Planner:
         environment = environment_of(self._kernel, self._call, plainest)
         refusals = check_meetings(self._kernel, self._call, environment, grid)
         if values is not None:
-            guarded(self._kernel, run_nothing, refusals)(0, *values)
+            guarded(self._kernel, run_nothing, refusals)(*values)
         return plainest, grid, refusals
 
     def _chosen(self, values: tuple[Any, ...] | None) -> Config:
