@@ -51,6 +51,10 @@ class Double(float):
     """A Python float of a call that has elements of float64: by itself, and beside integers, it is one too."""
 
 
+class Undecided(float):
+    """A Python float of a kernel whose calls may or may not have elements of float64: each call says."""
+
+
 def scalar_dtype(value: bool | int | float) -> DType:
     """The type that a Python number has by itself (``ntl.full`` without one, comparisons)."""
     if isinstance(value, Double):

@@ -71,7 +71,10 @@ class Expressions:
             **(given or {}),
         }
         self.is_checked = is_checked
-        self.is_wide = dtypes.float64 in self.dtypes.values()
+        self.is_wide: bool | None = dtypes.float64 in self.dtypes.values()
+        if is_checked and not given:
+            # What holds whatever a call gives.
+            self.is_wide = None
         self.known: dict[str, ValueType] = {}
         self.constants: set[str] = set()
         for parameter in parameters.values():
@@ -195,7 +198,7 @@ class Expressions:
         if isinstance(op, ast.Div):
             if result.kind == "float":
                 return result
-            known = result.kind == "int" and None not in (left.dtype, right.dtype)
+            known = result.kind == "int" and None not in (left.dtype, right.dtype, self.is_wide)
             own = dtypes.float64 if self.is_wide else dtypes.float32
             return replace(result, kind="float", dtype=own if known else None)
         if isinstance(op, ast.Sub):

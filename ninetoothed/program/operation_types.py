@@ -160,9 +160,9 @@ def _as_number(call: Call, value: ValueType, own: DType | None) -> ValueType:
         if value.dtype is dtypes.uint64:
             call.refuse(TOO_LARGE)
         return cast(value, own)
-    if value.dtype is None:
-        return replace(value, kind="float")
-    return cast(value, float_type(value.dtype, call.is_wide))
+    if value.dtype is None or (call.is_wide is None and value.kind != "float"):
+        return replace(value, kind="float", dtype=None)
+    return cast(value, float_type(value.dtype, bool(call.is_wide)))
 
 
 def _like(call: Call, operation: Operation) -> ValueType:

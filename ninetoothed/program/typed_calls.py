@@ -20,7 +20,7 @@ class Call(Given):
     Attributes:
         dtype_of: the element type of a parameter, by its name; None where it is not known.
         is_checked: whether what cannot be is an error; else nothing is known of it.
-        is_wide: whether it is of a kernel that has elements of float64.
+        is_wide: whether it is of a kernel that has elements of float64; None where each call says.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Call(Given):
         node: ast.Call,
         dtype_of: Callable[[str], DType | None],
         is_checked: bool,
-        is_wide: bool = False,
+        is_wide: bool | None = False,
     ) -> None:
         super().__init__(node)
         self.dtype_of = dtype_of

@@ -16,7 +16,13 @@ from typing import Any
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.language.promotion import Double, common_dtype, dtype_with_scalar, scalar_dtype
+from ninetoothed.language.promotion import (
+    Double,
+    Undecided,
+    common_dtype,
+    dtype_with_scalar,
+    scalar_dtype,
+)
 from ninetoothed.program.nodes import Flipped, Kept, Masked
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.expr import Symbol, maximum
@@ -90,12 +96,12 @@ def of_dtype(dtype: Any, shape: Shape | None = None) -> ValueType:
     return ValueType(shape, _KINDS[dtype.kind], dtype, dtype.kind in ("uint", "bool"))
 
 
-def of_number(value: Any, is_wide: bool = False) -> ValueType:
-    """A literal; with ``is_wide`` one of a call that has elements of float64."""
+def of_number(value: Any, is_wide: bool | None = False) -> ValueType:
+    """A literal; with ``is_wide`` one of a call that has elements of float64, with None of any call."""
     if isinstance(value, bool):
         return ValueType((), "bool", None, True, value)
-    if is_wide and isinstance(value, float):
-        value = Double(value)
+    if isinstance(value, float) and is_wide is not False:
+        value = Double(value) if is_wide else Undecided(value)
     if isinstance(value, int | float):
         return ValueType((), "int" if isinstance(value, int) else "float", None, value >= 0, value)
     return UNKNOWN
@@ -287,6 +293,8 @@ def _common_dtype(left: ValueType, right: ValueType, division: bool) -> DType | 
     if left.dtype is None:
         left, right = right, left
     if left.dtype is None:
+        return None
+    if isinstance(right.number, Undecided) and left.kind != "float":
         return None
     if isinstance(right.number, bool | int | float):
         return dtype_with_scalar(left.dtype, right.number, division)

@@ -163,12 +163,16 @@ def _true_division(one: Value, other: Value) -> Value:
     dtype = promoted(one.dtype, other.dtype, is_division=True)
     if not is_float(dtype):
         dtype = own_float[0]
-    # What is not 0 here may be rounded to it.
-    is_zero = np.abs(other.data) < _LEAST_NORMAL
-    if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
-        raise Ambiguous("division by zero")
+    _check_divisor(other)
     operands = _fitting((one, other), dtype)
     return _quotient(operands, dtype)
+
+
+def _check_divisor(divisor: Value) -> None:
+    """What is not 0 here may be rounded to it."""
+    is_zero = np.abs(divisor.data) <= np.maximum(divisor.error, _LEAST_NORMAL)
+    if is_zero[np.broadcast_to(divisor.exists, is_zero.shape)].any():
+        raise Ambiguous("division by zero")
 
 
 def _quotient(operands: Sequence[Value], dtype: str) -> Value:
@@ -360,10 +364,7 @@ _LEAST_NORMAL = 2.0**-126
 
 
 def _divided(one: Value, other: Value) -> Value:
-    # What is not 0 here may be rounded to it.
-    is_zero = np.abs(other.data) < _LEAST_NORMAL
-    if is_zero[np.broadcast_to(other.exists, other.data.shape)].any():
-        raise Ambiguous("division by zero")
+    _check_divisor(other)
     return replace(_of_reals(lambda a, b: a / np.where(b == 0, 1, b), 3)(one, other), known=None)
 
 

@@ -62,6 +62,17 @@ def test_a_float_of_integers_is_float64_in_a_call_that_has_such_elements(n):
     assert result(beside, n, X).tolist() == expected.expand(6).tolist()
 
 
+def chosen(n, x, y):
+    y = (ntl.full(x.shape, 3, ntl.int32) + 1.5) if n > 0 else ntl.full(x.shape, 0.1, ntl.float64)  # noqa: F841
+
+
+def test_whether_a_float_beside_integers_is_float64_a_call_says():
+    assert result(chosen, 1, X).tolist() == [4.5] * 6
+    assert result(chosen, 0, X).tolist() == [0.1] * 6
+    with pytest.raises(ApplicationError, match="different element types: float32.* float64"):
+        result(chosen, 1, X.float(), out=torch.zeros(6))
+
+
 def test_a_float_of_what_is_narrower_is_float32():
     def application(x, y):
         y = float(x) * float(x.shape[0])  # noqa: F841
