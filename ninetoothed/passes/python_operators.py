@@ -174,7 +174,9 @@ class _Rewriter(ast.NodeTransformer):
         """Where a compiler wants both values in one type and shape, the choice brings them there."""
         one, other = type_of(node.body), type_of(node.orelse)
         self.generic_visit(node)
-        if is_constant(node.test, self.constants) or not are_unlike(one, other):
+        # Literals become numbers of the kernel; Triton's interpreter would leave the one that it chooses a literal.
+        are_literals = one.number is not None and other.number is not None
+        if is_constant(node.test, self.constants) or not (are_unlike(one, other) or are_literals):
             return node
         if has_effect(node.body) or has_effect(node.orelse):
             return node

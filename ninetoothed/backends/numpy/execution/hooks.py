@@ -196,11 +196,27 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     if not isinstance(test, (Tile, Size)):
         return value
     both = value, rest()
+    if all(isinstance(each, bool | int | float) for each in both):
+        if type(both[0]) is type(both[1]) and both[0] == both[1]:
+            return value
+        return _function("where")(Tile.of(True, dtypes.bool), *both)
     numbers = [isinstance(v, (Tile, int, float)) and not getattr(v, "ndim", 0) for v in both]
     tiles = [isinstance(v, Tile) and v.ndim > 0 for v in both]
     if not (any(numbers) and any(tiles)):
         return value
     return _function("where")(Tile.of(True, dtypes.bool), *both)
+
+
+def _met(test: Any, value: Any) -> Any:
+    """What a variable holds after an `if`: where the running kernel took a way, a number is one of the kernel's."""
+    if not isinstance(test, (Tile, Size)):
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(_met(test, item) for item in value)
+    if type(value) is dict:
+        return {key: _met(test, item) for key, item in value.items()}
+    is_number = isinstance(value, bool | int | float) and not isinstance(value, Size)
+    return Tile.of(value) if is_number else value
 
 
 def _pick(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
@@ -357,6 +373,7 @@ _HOOKS: dict[str, Any] = {
     "__and__": _logical("logical_and", True),
     "__or__": _logical("logical_or", False),
     "__choose__": _choose,
+    "__met__": _met,
     "__pick__": _pick,
     "__not__": _not,
     "__holds__": _holds,

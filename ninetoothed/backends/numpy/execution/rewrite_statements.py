@@ -16,6 +16,7 @@ from ninetoothed.backends.numpy.execution.trees import (
 )
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import LanguageFunction
+from ninetoothed.parsing import source as sources
 
 
 class Rewriter(CallRewriter):
@@ -34,9 +35,12 @@ class Rewriter(CallRewriter):
         tree.decorator_list = []
         tree.returns = None
         tree.args = bare_arguments(tree.args)
+        self._returning: list[str] = []
+        self._pending: list[ast.stmt] = []
         tree.body = self._statements(tree.body)
         if not isinstance(tree.body[-1], ast.Return):
-            tree.body.append(placed_at_end(self._outcome(ast.Constant(None)), tree.body[-1]))
+            last = [*self._pending, self._outcome(ast.Constant(None))]
+            tree.body.extend([placed_at_end(each, tree.body[-1]) for each in last])
         return tree
 
     def visit_Assert(self, node: ast.Assert) -> Any:
@@ -45,14 +49,22 @@ class Rewriter(CallRewriter):
         return node
 
     def _statements(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements of a block. What is to follow one is put before the next one, in its line: a debugger
+        stops there once."""
         result: list[ast.stmt] = []
         for statement in statements:
+            result.extend([placed_at(each, statement) for each in self._pending])
+            self._pending = []
             visited = self.visit(statement)
             result.extend(visited if isinstance(visited, list) else [visited])
         return result
 
     def visit_Return(self, node: ast.Return) -> Any:
         value = ast.Constant(None) if node.value is None else self.reference(node.value)
+        for test in self._returning:
+            given = ast.Constant(test), ast.Constant(None)
+            asked = hook_call("__value__", hook_call("__locals__"), *given)
+            value = hook_call("__met__", asked, value)
         return ast.copy_location(self._outcome(value), node)
 
     def _outcome(self, value: ast.expr) -> ast.Return:
@@ -127,6 +139,9 @@ class Rewriter(CallRewriter):
                 placed_at(ast.Assign([name_of(node.target.id, ast.Store())], number), node)
             )
         node.body = [*first, *self._keep(before, node), *self._statements(node.body)]
+        if is_unrolled:
+            node.body.extend([placed_at_end(each, node.body[-1]) for each in self._pending])
+            self._pending = []
         node.orelse = self._statements(node.orelse)
         return self._held_around(node, before)
 
@@ -164,9 +179,27 @@ class Rewriter(CallRewriter):
         return [*self._hold(before, loop), loop, *kept, *ended]
 
     def visit_If(self, node: ast.If) -> Any:
-        node.test = self.visit(node.test)
-        node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
+        names, test = self.assigned_in([*node.body, *node.orelse]), self.temporary("test")
+        asked = ast.NamedExpr(name_of(test, ast.Store()), self.visit(node.test))
+        node.test = ast.copy_location(asked, node.test)
+        if any(sources.returns_of(node)):
+            # What is given back behind it is what the running kernel chose.
+            self._returning.append(test)
+        pending = [self._met(name, test) for name in sorted(names)]
+        for way in ("body", "orelse"):
+            self._pending = []
+            setattr(node, way, self._statements(getattr(node, way)))
+            pending = [*self._pending, *pending]
+        self._pending = pending
         return node
+
+    def _met(self, name: str, test: str) -> ast.stmt:
+        """A name is what both ways of an `if` made of it, if it has a value at all."""
+        met = ast.Assign(
+            [name_of(name, ast.Store())], hook_call("__met__", *map(name_of, (test, name)))
+        )
+        handlers = [ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])]
+        return ast.Try([met], handlers, [], [])
 
     def _before(self, names: set[str]) -> dict[str, str]:
         """For each name that a loop assigns, one for the value that it has before a round."""
