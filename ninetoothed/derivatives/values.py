@@ -219,7 +219,7 @@ class Values:
         ways = (node.body, node.orelse)
         # What is no step stays where it is asked for by one way alone.
         body, orelse = (self.operand(w) if self.depends(w) else self.value(w) for w in ways)
-        made = ast.IfExp(test, body.copied, orelse.copied)
+        made = ast.IfExp(test, _shaped(body, orelse), _shaped(orelse, body))
         return self.step(made, [body, orelse], rule, node, wish)
 
     def either(self, node: ast.BoolOp, wish: str) -> Operand:
@@ -414,6 +414,14 @@ def _is_off(flag: ast.expr | None) -> bool:
 def rule_name(call: ast.Call) -> str:
     operation = operation_of(call)
     return "" if operation is None else operation.name
+
+
+def _shaped(way: Operand, other: Operand) -> ast.expr:
+    """A way of a choice; 0 beside a tile as a tile, for what a constant chooses is no `where`."""
+    is_zero = isinstance(way.expression, ast.Constant) and way.expression.value == 0
+    if not is_zero or not other.dims:
+        return way.copied
+    return ast.Call(nodes.LanguageRef(name="zeros_like"), [other.copied], [])
 
 
 def _is_cast_of(node: ast.IfExp) -> bool:

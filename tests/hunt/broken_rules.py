@@ -171,8 +171,8 @@ _OTHERS = {
     "numpy: an index reduction takes padding in": Mutant(
         "numpy",
         _REDUCTION,
-        "        data = without_padding(tile, identity_of(name))\n        indices",
-        "        data = tile.data\n        indices",
+        "        data = without_padding(tile, identity_of(name))\n        best",
+        "        data = tile.data\n        best",
     ),
     "numpy: a scan takes padding in": Mutant(
         "numpy",
@@ -231,8 +231,8 @@ _OTHERS = {
     "numpy: a quotient rounds to 0": Mutant(
         "numpy",
         _NUMPY + "values/operators.py",
-        'quotient = elementwise(np.floor_divide, "//", x, y)',
-        'quotient = elementwise(np.floor_divide, "//", x - np.fmod(x, y), y)',
+        'quotient = elementwise(np.floor_divide, "//", x, y)\n    if',
+        'quotient = elementwise(np.floor_divide, "//", x - np.fmod(x, y), y)\n    if',
     ),
     # Arrangements, for both.
     "a tile has one element more": Mutant(

@@ -302,5 +302,6 @@ RULES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "created": _created,
     "vector": _arange,
     "number": lambda arguments, operation: UNKNOWN,
+    "pointed": lambda arguments, operation: UNKNOWN,
     **moves.RULES,
 }

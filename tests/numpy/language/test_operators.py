@@ -52,7 +52,7 @@ _TABLE = Table(
         case("x[None, :, None]", x="fp32[4]"),
         case("x.T", x="fp32[4, 8]"),
         case("x.T + y", x="fp32[4, 8]", y="fp32[8, 4]"),
-        case("x >> y", x="i32[8]", y="u32[8]+"),
+        case("x >> y", x="i32[8]", y="u16[8]+"),
         case("x + 4000000000", x="i64[4]"),
         case("x + 4000000000", x="u32[4]"),
         case("x & 1", x="i1[8]"),
