@@ -237,7 +237,7 @@ form("reduce", "ntl.reduce({0}, {axis}, {helper})", "number tile", _custom, _an_
 
 
 def _turned(value: Value, axis: int, reverse: bool) -> Value:
-    return value.like(lambda a: np.flip(a, axis)) if reverse else value
+    return value.moved(lambda a: np.flip(a, axis)) if reverse else value
 
 
 def _cumulated(value: Value, axis: int, reverse: bool, product: bool) -> Value:

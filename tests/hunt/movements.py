@@ -36,11 +36,11 @@ def _axes(choose: random.Random, values: Sequence[Value]) -> dict[str, Any] | No
 
 
 def _permuted(value: Value, dims: tuple[int, ...]) -> Value:
-    return value.like(lambda a: a.transpose(0, *(1 + dim for dim in dims)))
+    return value.moved(lambda a: a.transpose(0, *(1 + dim for dim in dims)))
 
 
 def _transposed(value: Value) -> Value:
-    return value.like(lambda a: a.swapaxes(1, 2))
+    return value.moved(lambda a: a.swapaxes(1, 2))
 
 
 form("trans", "ntl.trans({0})", "tile", _transposed, _of_rank(2))
@@ -54,7 +54,7 @@ def _place(choose: random.Random, values: Sequence[Value]) -> dict[str, Any] | N
 
 
 def _expanded(value: Value, axis: int) -> Value:
-    return value.like(lambda a: np.expand_dims(a, 1 + axis))
+    return value.moved(lambda a: np.expand_dims(a, 1 + axis))
 
 
 form("expand_dims", "ntl.expand_dims({0}, {axis})", "tile", _expanded, _place)
@@ -97,7 +97,7 @@ def _flipped(value: Value, axis: int) -> Value:
     places = np.argsort(~exists, axis=place, kind="stable")
     after = exists.sum(axis=place, keepdims=True) - exists.cumsum(axis=place)
     source = np.take_along_axis(places, after, place)
-    return value.like(lambda a: np.where(exists, np.take_along_axis(a, source, place), a))
+    return value.moved(lambda a: np.where(exists, np.take_along_axis(a, source, place), a))
 
 
 form("flip", "ntl.flip({0}, {axis})", "number tile", _flipped, _an_axis)
@@ -112,7 +112,7 @@ form(
     "gather",
     "gathered_backwards({0})",
     "number tile",
-    lambda v, last: v.like(lambda a: np.flip(a, 1)),
+    lambda v, last: v.moved(lambda a: np.flip(a, 1)),
     _reversed_places,
     rows="gather arange",
 )
@@ -142,7 +142,7 @@ def _joined(one: Value, other: Value) -> Value:
 
 def _interleaved(one: Value, other: Value) -> Value:
     joined = _joined(one, other)
-    return joined.like(lambda a: a.reshape(*a.shape[:-2], 2 * a.shape[-2]))
+    return joined.moved(lambda a: a.reshape(*a.shape[:-2], 2 * a.shape[-2]))
 
 
 def _small(choose: random.Random, values: Sequence[Value]) -> dict[str, Any] | None:
@@ -172,7 +172,7 @@ form(
     "split",
     "second_half(ntl.join({0}, {1}))",
     "number tile, number tile",
-    lambda a, b: _both(a, b)[1],
+    lambda a, b: _both(a, b)[1].moved(lambda each: each),
     _small,
     rows="split join",
 )
@@ -219,7 +219,7 @@ form(
 
 
 def _broadcast_row(value: Value, size: int) -> Value:
-    return value.like(lambda a: np.broadcast_to(a[:, None], (len(a), size, *a.shape[1:])))
+    return value.moved(lambda a: np.broadcast_to(a[:, None], (len(a), size, *a.shape[1:])))
 
 
 form(

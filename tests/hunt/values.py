@@ -101,6 +101,10 @@ class Value:
             known=None if self.known is None else change(self.known),
         )
 
+    def moved(self, change: Callable[[np.ndarray], np.ndarray]) -> Value:
+        """`like`, of which what does not exist is not stored, and so is not said to be read as 0."""
+        return replace(self.like(change), known=None)
+
 
 def number(value: float | int) -> Value:
     """A number as it stands in a program."""
