@@ -37,7 +37,7 @@ from ninetoothed.program.types import (
     ValueType,
     held,
     held_shape,
-    may_be_stored,
+    may_fit,
     met,
     type_of,
     unlike,
@@ -139,7 +139,7 @@ class Inference(Expressions):
         else:
             shape = self.chosen(node, list(map(type_of, node.indices)), "indices")
             place = f"elements of `{node.parameter}.source`"
-        if not may_be_stored(type_of(node.value).shape, shape):
+        if not may_fit(type_of(node.value).shape, shape):
             self.refuse(node, not_stored(type_of(node.value), place, shape))
         self.require_fit(node, node.parameter)
 
@@ -168,7 +168,7 @@ class Inference(Expressions):
         shape = held_shape(self.parameters[node.tile.parameter].tile_shape)
         # Of two tiles' sizes the arrangement is to tell: where these do not match, neither do the grids.
         is_tile = isinstance(node.value, Load) and len(value.shape or ()) <= len(shape)
-        if not is_tile and not may_be_stored(value.shape, shape):
+        if not is_tile and not may_fit(value.shape, shape):
             self.refuse(node, not_stored(value, f"`{node.tile.parameter}`", shape))
 
     def _if(self, node: ast.If) -> None:

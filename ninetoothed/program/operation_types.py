@@ -25,7 +25,7 @@ from ninetoothed.program.types import (
     ValueType,
     cast,
     differ,
-    may_be_stored,
+    may_fit,
     of_dtype,
     together,
     type_of,
@@ -366,7 +366,7 @@ def _atomic(call: Call, operation: Operation) -> ValueType:
     shape, place = call.type(0).shape, f"what `ntl.{operation.name}` is given"
     stored = [call.named(name, 1 + at) for at, name in enumerate((*compared, "val"))]
     for what, each in (*(("value", value) for value in stored), ("mask", mask)):
-        if not may_be_stored(each.shape, shape):
+        if not may_fit(each.shape, shape):
             call.refuse(not_stored(each, place, shape, what))
     return replace(call.type(0), is_natural=False, number=None)
 
@@ -377,7 +377,7 @@ def _pointed(call: Call, operation: Operation) -> ValueType:
     named = ("value", "mask") if is_store else ("mask", "other")
     for place, what in enumerate(named, 1):
         value, shape = call.named(what, place), call.type(0).shape
-        if not may_be_stored(value.shape, shape):
+        if not may_fit(value.shape, shape):
             call.refuse(not_stored(value, "what the pointer names", shape, what))
     return NOTHING if is_store else UNKNOWN
 

@@ -193,7 +193,7 @@ def broadcast(shapes: Sequence[Shape | None]) -> Shape | None:
     return tuple(result)
 
 
-def may_be_stored(value: Shape | None, place: Shape | None) -> bool:
+def may_fit(value: Shape | None, place: Shape | None) -> bool:
     """Whether a value may fit where it is stored to: a dimension is as large, or 1, or is not there."""
     try:
         stored = broadcast([value, place])

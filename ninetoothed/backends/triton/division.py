@@ -54,19 +54,30 @@ def _as_what(value: object, other: object) -> object:
     return tl.int32 if other.dtype.is_bool() else other.dtype.scalar
 
 
-# No function gives back an operand as it is: a number would become an int32 on its way.
-
-
 @triton.jit
-def quotient_of_truth(dividend, divisor):
-    """``dividend / divisor``, of which one is truth values."""
+def _of_counted(divided: tl.constexpr, dividend, divisor):
+    """What a division is of both, of which truth values are counted.
+
+    Each is not counted by a function of its own: a number that one gives back as it is becomes an int32.
+    """
     counted: tl.constexpr = _as_what(dividend, divisor)
     by: tl.constexpr = _as_what(divisor, dividend)
     if counted is not None:
         dividend = dividend.to(counted)
     if by is not None:
         divisor = divisor.to(by)
+    return divided(dividend, divisor)
+
+
+@triton.jit
+def _quotient_of_numbers(dividend, divisor):
     return dividend / divisor
+
+
+@triton.jit
+def quotient_of_truth(dividend, divisor):
+    """``dividend / divisor``, of which one is truth values."""
+    return _of_counted(_quotient_of_numbers, dividend, divisor)
 
 
 @triton.jit
@@ -92,13 +103,7 @@ def _float_quotient(dividend, divisor):
 @triton.jit
 def floor_remainder(dividend, divisor):
     """The remainder of a division that rounds down, as Python's: it has the divisor's sign."""
-    counted: tl.constexpr = _as_what(dividend, divisor)
-    by: tl.constexpr = _as_what(divisor, dividend)
-    if counted is not None:
-        dividend = dividend.to(counted)
-    if by is not None:
-        divisor = divisor.to(by)
-    return _floor_remainder(dividend, divisor)
+    return _of_counted(_floor_remainder, dividend, divisor)
 
 
 @triton.jit
@@ -129,13 +134,7 @@ def _remainder(dividend, divisor):
 @triton.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division that rounds down, as Python's."""
-    counted: tl.constexpr = _as_what(dividend, divisor)
-    by: tl.constexpr = _as_what(divisor, dividend)
-    if counted is not None:
-        dividend = dividend.to(counted)
-    if by is not None:
-        divisor = divisor.to(by)
-    return _floor_quotient(dividend, divisor)
+    return _of_counted(_floor_quotient, dividend, divisor)
 
 
 @triton.jit
@@ -169,13 +168,7 @@ def _quotient(dividend, divisor):
 @triton.jit
 def ceil_quotient(dividend, divisor):
     """The quotient of a division of integers that rounds up."""
-    counted: tl.constexpr = _as_what(dividend, divisor)
-    by: tl.constexpr = _as_what(divisor, dividend)
-    if counted is not None:
-        dividend = dividend.to(counted)
-    if by is not None:
-        divisor = divisor.to(by)
-    return _ceil_quotient(dividend, divisor)
+    return _of_counted(_ceil_quotient, dividend, divisor)
 
 
 @triton.jit

@@ -197,7 +197,7 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
         return value
     both = value, rest()
     if all(isinstance(each, bool | int | float) for each in both):
-        if type(both[0]) is type(both[1]) and both[0] == both[1]:
+        if type(value) is type(both[1]) and (type(value) is Size or value == both[1]):
             return value
         return _function("where")(Tile.of(True, dtypes.bool), *both)
     numbers = [isinstance(v, (Tile, int, float)) and not getattr(v, "ndim", 0) for v in both]
