@@ -1,8 +1,8 @@
 """What a program leaves in its tensors, by running its application as plain Python, program after program.
 
 Two things are the language's own and put in as text: what a parameter is assigned has the elements and the
-type that its tensor has (``y = e``), and a helper that returns nothing gives its caller's variables what it
-assigned its parameters (``put(y, e)``).
+type that its tensor has (``y = e``), in a helper too that returns nothing, which gives its caller's variables
+what it assigned its parameters (``put(y, e)``).
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def _tile(program: Program, name: str, data: np.ndarray, block: slice) -> Tile:
     return Tile(held, name, exists if other is None else None, ~exists)
 
 
-def _stored(old: Tile, value: Any) -> Tile:
-    """What a parameter is once it was assigned a value."""
-    if value is old:
-        return old
+def _stored(old: Any, value: Any) -> Any:
+    """What a parameter is once it was assigned a value; a helper's, of what it was given at first."""
+    if value is old or not isinstance(old, Tile) or old.owner is None:
+        return value
     if not isinstance(value, (Tile, bool, int, float)):
         raise Ambiguous("a store of what is no tile")
     if isinstance(value, Tile) and value.shape not in ((), old.shape):
@@ -97,7 +97,8 @@ class _Translation(ast.NodeTransformer):
     def __init__(self, program: Program, procedures: dict[str, list[str]]) -> None:
         self.program = program
         self.procedures = procedures
-        self.is_inside = False
+        #: The parameters of the function at hand that an assignment may store to.
+        self.parameters: set[str] = set()
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         return [new for statement in body for new in self.statement(statement)]
@@ -131,7 +132,7 @@ class _Translation(ast.NodeTransformer):
         return [statement]
 
     def stores(self, names: list[str]) -> list[ast.stmt]:
-        mine = [name for name in names if self.is_inside and name in self.program.types]
+        mine = [name for name in names if name in self.parameters]
         return [
             s for name in mine for s in ast.parse(f"{name} = __stored(__of_{name}, {name})").body
         ]
@@ -140,27 +141,25 @@ class _Translation(ast.NodeTransformer):
 def _translated(program: Program) -> ast.Module:
     tree = ast.parse(program.text)
     procedures: dict[str, list[str]] = {}
-    for function in tree.body:
-        assert isinstance(function, ast.FunctionDef)
-        if function.name == "application":
-            break
-        if not any(isinstance(node, ast.Return) for node in ast.walk(function)):
-            names = [argument.arg for argument in function.args.args]
-            written = {
-                n.id
-                for n in ast.walk(function)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            procedures[function.name] = [name in written for name in names]
-            result = "".join(f"{name}, " for name in names if name in written)
-            function.body += ast.parse(f"return ({result})").body
     translation = _Translation(program, procedures)
     for function in tree.body:
-        translation.is_inside = function.name == "application"
-        function.body = translation.statements(function.body)
-    names = program.names
-    function.args = ast.parse(f"def f({', '.join(names)}): pass").body[0].args
-    begins = "".join(f"__of_{name} = {name}\n" for name in program.types)
-    function.body[:0] = ast.parse(begins).body
-    function.body += ast.parse(f"return ({''.join(f'{name}, ' for name in program.types)})").body
+        assert isinstance(function, ast.FunctionDef)
+        names = [argument.arg for argument in function.args.args]
+        nodes = list(ast.walk(function))
+        left: list[str] = []
+        if function.name == "application":
+            left, names = [*program.types], program.names
+            function.args = ast.parse(f"def f({', '.join(names)}): pass").body[0].args
+        elif not any(isinstance(node, ast.Return) for node in nodes):
+            written = {
+                n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            left = [name for name in names if name in written]
+            procedures[function.name] = [name in written for name in names]
+        translation.parameters = set(left)
+        begins = "".join(f"__of_{name} = {name}\n" for name in left)
+        function.body = [*ast.parse(begins).body, *translation.statements(function.body)]
+        if left:
+            result = "".join(f"{name}, " for name in left)
+            function.body += ast.parse(f"return ({result})").body
     return ast.fix_missing_locations(tree)

@@ -57,6 +57,15 @@ def test_what_pad_adds_is_left_out_of_sums_and_reads_as_0() -> None:
     assert after["v"][0] == 2 + total + 6
 
 
+def test_a_helper_reads_of_a_parameter_that_it_stores_to_what_its_tensor_has() -> None:
+    """Where `pad` adds to it nothing is stored, and in its own type the rest (seeds 1347006070, 1347022128)."""
+    text = "def s(p, q):\n    p = q + 0.5\n    q = p\n\ndef application():\n    s(x, v)\n"
+    before, after = left(text, size=4, pads={"x": (0, 1)}, others={"x": -1})
+    assert after["v"].tolist() == [*(before["v"][:3] + 0.5), -1]
+    before, after = left(text.replace("s(x", "s(y"), size=4)
+    assert after["v"].tolist() == np.trunc(before["v"] + 0.5).tolist()
+
+
 def test_a_seed_gives_the_same_program_in_every_process() -> None:
     """Whatever texts' hashes are there, by which sets are in order."""
     told = set()
