@@ -2,16 +2,18 @@
 
 Those of softmax, cross entropy and attention are written by hand (`examples/training/`), the others, and
 softmax again, are derived. Only backward is timed, captured in a CUDA graph so that no host is waited for,
-the contenders in turns with a cold L2 cache.
+the contenders in turns: with a cold L2 cache, in a row, and in a chain, where each is given the gradient
+that the last one wrote.
 
-python -m benchmarks.backward [--tasks rms_norm,mm] [--rounds 7] [--output FOLDER]
+python -m benchmarks.backward [--tasks rms_norm,mm] [--settings cold,row,chain] [--rounds 7] [--output FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,13 @@ _BACKENDS = {
     "cuDNN": SDPBackend.CUDNN_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
 }
+
+
+#: So many follow one another in a chain.
+_LINKS = 4
+
+#: The flush of the cache before each backward, and how many are one graph, by setting.
+SETTINGS = {"cold": ("write", 1), "row": ("none", 1), "chain": ("none", _LINKS)}
 
 
 @dataclass(frozen=True)
@@ -158,8 +167,8 @@ def tasks(rows: int = 8192, columns: int = 4096, matrix: int = 4096) -> dict[str
 
 def contenders(
     task: Task, device: str = "cuda", dtype: torch.dtype = torch.bfloat16
-) -> dict[str, Callable[[], Any]]:
-    """Backward by each contender, ours first; those that cannot compute it are left out.
+) -> dict[str, Callable[..., tuple[torch.Tensor, ...]]]:
+    """Backward by each contender, ours first, of the result's gradient; those that cannot are left out.
 
     Raises:
         AssertionError: a gradient of ours is not PyTorch's.
@@ -176,10 +185,10 @@ def contenders(
     outputs = {"ours": task.making()(*inputs, *others)}
     given = torch.randn_like(outputs["ours"])
 
-    def backward(output: Any) -> Callable[[], Any]:
-        return lambda: torch.autograd.grad(output, inputs, given, retain_graph=True)
+    def backward(output: Any) -> Callable[..., Any]:
+        return lambda given=given: torch.autograd.grad(output, inputs, given, retain_graph=True)
 
-    found = {"ours": backward(outputs["ours"])}
+    found: dict[str, Callable[..., Any]] = {"ours": backward(outputs["ours"])}
     ours = found["ours"]()
     apart: dict[str, list[float]] = {}
     for name, peer in task.peers.items():
@@ -196,18 +205,21 @@ def contenders(
     return found
 
 
-def captured(task: Task) -> dict[str, Callable[[], Any]]:
-    """The contenders on a CUDA device, each a graph."""
-    stream = torch.cuda.Stream()
+def captured(
+    functions: Mapping[str, Callable[..., Any]], stream: torch.cuda.Stream, links: int
+) -> dict[str, Callable[[], Any]]:
+    """The contenders on a CUDA device, each a graph of so many, one on the gradient of the last."""
     graphs: dict[str, Callable[[], Any]] = {}
     # Backward runs on the stream of its forward.
     with torch.cuda.stream(stream):
-        for name, function in contenders(task).items():
+        for name, function in functions.items():
             for _ in range(3):
                 function()
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, stream=stream):
-                function()
+                gradients = function()
+                for _ in range(links - 1):
+                    gradients = function(gradients[0])
             graphs[name] = _replaying(graph, function)
     return graphs
 
@@ -221,53 +233,87 @@ def _replaying(graph: torch.cuda.CUDAGraph, function: Callable[[], Any]) -> Call
     return replay
 
 
+def measured(task: Task, settings: Sequence[str], rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Milliseconds of one backward in each round, by setting and contender.
+
+    A chain is left out where the gradient of the first input is not as the result's.
+    """
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        functions = contenders(task)
+    found = {}
+    for setting in settings:
+        flush, links = SETTINGS[setting]
+        try:
+            graphs = captured(functions, stream, links)
+        except RuntimeError as error:
+            if links == 1 or "Mismatch in shape" not in str(error):
+                raise
+            continue
+        times = Timer(flush).rounds({name: [graph] for name, graph in graphs.items()}, rounds)
+        found[setting] = {name: [time / links for time in each] for name, each in times.items()}
+    return found
+
+
 def main() -> int:
     """Measure, print and write; 1 where gradients were wrong, which are told and left out."""
     parser = argparse.ArgumentParser("python -m benchmarks.backward", description=__doc__)
     parser.add_argument("--tasks", default="", help="names or beginnings of names; all by default")
+    parser.add_argument("--settings", default=",".join(SETTINGS), help="separated by commas")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--output", type=Path, default=RESULTS / "training")
     options = parser.parse_args()
-    timer = Timer()
+    settings = options.settings.split(",")
     rows, raw = [], {}
     wrong: list[str] = []
     for name, task in tasks().items():
         if not name.startswith(tuple(options.tasks.split(","))):
             continue
         try:
-            found = captured(task)
+            raw[name] = measured(task, settings, options.rounds)
         except AssertionError as error:
             wrong.append(name)
             print(f"{name}: {error}", flush=True)
             continue
-        times: dict[str, list[float]] = {contender: [] for contender in found}
-        for _ in range(options.rounds):
-            for contender, function in found.items():
-                times[contender].append(timer.milliseconds([function], options.repetitions))
-        raw[name] = times
-        medians = {each: Spread.of(times[each]).median for each in times}
-        best = min((each for each in medians if each != "ours"), key=medians.__getitem__)
-        cells = f"{1000 * medians['ours']:.1f}", f"{1000 * medians[best]:.1f}", best
-        rows.append((name, *cells, str(ratios(times, "ours", best))))
+        rows.append((name, *_row(raw[name], settings)))
         print(*rows[-1], flush=True)
-        del found
         torch.cuda.empty_cache()
     here = environment()
+    header = [cell for setting in settings for cell in (f"{setting}, µs", "peer, µs", "ratio")]
     text = "\n".join(
         [
             "# Backward",
             "",
             describe(here),
             "",
-            f"bfloat16; microseconds, medians of {options.rounds} rounds.",
+            f"bfloat16; microseconds, medians of {options.rounds} rounds; ours over the fastest peer, "
+            "and the ratios' geometric mean.",
             "",
-            table(("backward of", "ours, µs", "peer, µs", "peer", "ours over the peer"), rows),
+            table(("backward of", *header, "mean"), rows),
         ]
     )
     print(text)
     write("backward", here, text, raw, options.output)
     return 1 if wrong else 0
+
+
+def _row(found: Mapping[str, Mapping[str, list[float]]], settings: Sequence[str]) -> list[str]:
+    """The cells of a task: of each setting ours, the fastest peer and the ratio; their mean."""
+    cells, means = [], []
+    for setting in settings:
+        if (times := found.get(setting)) is None:
+            cells += ["–"] * 3
+            continue
+        medians = {each: Spread.of(values).median for each, values in times.items()}
+        best = min((each for each in medians if each != "ours"), key=medians.__getitem__)
+        spread = ratios(times, "ours", best)
+        means.append(spread.median)
+        cells += [
+            f"{1000 * medians['ours']:.1f}",
+            f"{1000 * medians[best]:.1f} {best}",
+            str(spread),
+        ]
+    return [*cells, f"{statistics.geometric_mean(means):.3f}"]
 
 
 if __name__ == "__main__":
