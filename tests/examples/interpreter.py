@@ -256,7 +256,9 @@ class Interpreter(Backend):
             booleans=booleans,
             beside_float64=facts.with_types(types).beside_float64,
             has_unsigned=facts.with_types(types).has_unsigned,
+            wide=facts.wide,
             outsized=facts.outsized,
+            magnitudes=facts.magnitudes,
             beyond=facts.beyond,
         )
         return emit(replace(generic(kernel), facts=facts)), math.prod(grid), None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic, has_values
 from ninetoothed.backends.triton.specialization.divisors import MOST
+from ninetoothed.backends.triton.specialization.magnitudes import RING, operations
 from ninetoothed.backends.triton.specialization.selections import (
     LARGEST_INT32,
     Bounds,
@@ -246,9 +247,11 @@ class Assumptions:
     def _narrow(self) -> tuple[Condition, ...]:
         """What must hold for every number to fit 32 bits."""
         seen: set[Within] = set()
+        anywhere: dict[Symbol, tuple[Symbol, Symbol]] = {}
         for parameter in self._kernel.tensor_parameters:
             access = self._kernel.arrangement.accesses[parameter.name]
             ranges = self._everywhere(parameter, access)
+            anywhere |= ranges
             for number in (*parameter.source.shape, *parameter.source.strides):
                 seen.add(self._fits(self._expression(number), {}))
             for expression in (*access.indices, access.offset):
@@ -258,6 +261,14 @@ class Assumptions:
                 seen.add(self._fits(self._expression(expression), ranges))
         numbers = {*self._kernel.grid, *(p for s in arithmetic(self._kernel) for p in s.walk())}
         seen |= {self._fits(self._expression(number), {}) for number in numbers}
+        # A sum may wrap around on its way to a number that fits; what is divided or compared may not.
+        for operation in operations(self._kernel):
+            if operation.op not in RING and not reads_sequences(operation):
+                parts = map(self._expression, operation.operands)
+                for part in (each for each in parts if each.op in RING):
+                    ranges = {**_extents(part), **anywhere}
+                    if all(n.leaf.role != "index" or n in ranges for n in part.leaves()):
+                        seen.add(self._fits(part, ranges))
         return _in_order(seen)
 
     def _fits(self, expression: Symbol, ranges: Mapping[Symbol, tuple[Symbol, Symbol]]) -> Within:
@@ -312,6 +323,16 @@ class Assumptions:
                 break
             step *= known.operands[0]
         return found
+
+
+def _extents(expression: Symbol) -> dict[Symbol, tuple[Symbol, Symbol]]:
+    """The positions in an expression, as far as it is known how many there are."""
+    found = {leaf: leaf.leaf.extent for leaf in expression.leaves() if leaf.leaf.role == "index"}
+    return {
+        leaf: (constant(0), maximum(as_symbol(extent) - 1, 0))
+        for leaf, extent in found.items()
+        if extent is not None
+    }
 
 
 def _in_order(asked: Iterable[Within]) -> tuple[Condition, ...]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from ninetoothed.backends.triton.analysis.full_iterations import Holding
@@ -13,6 +14,7 @@ from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.trees import assign, element, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
+from ninetoothed.backends.triton.specialization.magnitudes import Widths
 from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.kernels.verified_bounds import positive_names, verified_ranges
 from ninetoothed.language import dtypes
@@ -23,6 +25,9 @@ from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import next_power_of_2, over
 from ninetoothed.symbols.simplify import floors_as_it_truncates
 from ninetoothed.tensors.access import is_power_of_two
+
+#: Of an expression that has no selection, or none that is a number.
+NOTHING_CHOSEN: Mapping[Symbol, int] = MappingProxyType({})
 
 
 def _is_wide(expression: Symbol) -> bool:
@@ -100,6 +105,7 @@ class Emission:
         self.holding: Holding | None = None
         self.holding_at_first: frozenset[Symbol] = frozenset()
         self._constexpr = constexpr_symbols(kernel) - lowered.facts.widths
+        self._widths = Widths(kernel, lowered.facts.magnitudes, lowered.facts.wide)
         self._names = Names(lowered.program, kernel)
         self._names.taken.add(kernel.name)
         # A symbol may be called as a variable or a parameter is: a call gives it by its own name.
@@ -253,15 +259,33 @@ class Emission:
             return over(expression.op, operands)
         return self._rounded(expression, operands)
 
-    def of_64_bits(self, expression: Symbol, trees: list[ast.expr]) -> list[ast.expr]:
-        """The trees of an operation's operands, large numbers as int64 where Triton's compiler does not compute
-        the operation: beside an int32 it takes none that no int32 holds, and a sum has 32 bits."""
+    def of_64_bits(
+        self,
+        expression: Symbol,
+        trees: list[ast.expr],
+        chosen: Mapping[Symbol, int] = NOTHING_CHOSEN,
+    ) -> list[ast.expr]:
+        """The trees of an operation's operands, of 64 bits where Triton's compiler does not compute it: large
+        numbers, beside an int32 it takes none that no int32 holds, and what a result needs (`magnitudes`).
+
+        Args:
+            chosen: selections that are numbers.
+        """
         if self.is_known(expression):
             return trees
-        return [
-            language("cast", tree, element(dtypes.int64)) if _is_wide(operand) else tree
+        trees = [
+            language("cast", tree, element(dtypes.int64)) if self._is_large(operand) else tree
             for operand, tree in zip(expression.operands, trees)
         ]
+        if self._widths.must_widen(expression, chosen):
+            trees[0] = language("cast", trees[0], element(dtypes.int64))
+        return trees
+
+    def _is_large(self, operand: Symbol) -> bool:
+        """Whether the compiler knows this as a number that no int32 holds."""
+        return _is_wide(operand) or (
+            operand.op != "const" and self.is_known(operand) and self._widths.is_large(operand)
+        )
 
     def _rounded(self, division: Symbol, operands: list[ast.expr]) -> ast.expr:
         """A division by the library, which has no divisor be 0."""

@@ -26,7 +26,7 @@ from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, needed, sequence_length, sequence_of
 from ninetoothed.tensors.arrange import Parameter
@@ -166,7 +166,13 @@ class Positions:
         return [self._summed(part, tile) for part in parts]
 
     def _summed(self, terms: Sequence[Symbol], tile: TileRef) -> ast.expr:
-        return functools.reduce(sum_of, [self.tree(term, tile, self.dims) for term in terms])
+        total, *others = terms
+        tree = self.tree(total, tile, self.dims)
+        for term in others:
+            total = total + term
+            both = [tree, self.tree(term, tile, self.dims)]
+            tree = sum_of(*self._emission.of_64_bits(total, both, self._numbers(tile)))
+        return tree
 
     def shape(self) -> list[ast.expr]:
         """The shape that the positions have together."""
@@ -214,9 +220,9 @@ class Positions:
             ]
             return self._tree(rest, tile, layout)
         trees = [self._tree(operand, tile, layout) for operand in operands]
-        trees = self._emission.of_64_bits(expression, trees)
         if op == "*" and self._emission.facts.wide and not self._fits(expression, tile):
             trees[0] = language("cast", trees[0], element(dtypes.int64))
+        trees = self._emission.of_64_bits(expression, trees, self._numbers(tile))
         if op == "<":
             return self._emission.below(trees[0], operands[1], trees[1])
         if op in ("//", "%") and operands[0] in self._bits:
@@ -226,16 +232,21 @@ class Positions:
 
     def _fits(self, product: Symbol, tile: TileRef) -> bool:
         """Whether a product of 32 bits is one still, or has a position that has 64."""
+        known = self._numbers(tile)
+        chosen = self._selections.keys() - known
+        if any(n in self._programs or n in chosen for n in product.leaves()):
+            return True
+        low, high = interval(product.substitute(known))
+        return max(-low, high) <= LARGEST_INT32
+
+    def _numbers(self, tile: TileRef) -> dict[Symbol, int]:
+        """The selections that are numbers."""
         chosen = {leaf: tile.indices[place] for leaf, place in self._selections.items()}
-        known: dict[Symbol, Expression] = {
+        return {
             leaf: index.value
             for leaf, index in chosen.items()
             if isinstance(index, ast.Constant) and isinstance(index.value, int)
         }
-        if any(n in self._programs or n in chosen.keys() - known for n in product.leaves()):
-            return True
-        low, high = interval(product.substitute(known))
-        return max(-low, high) <= LARGEST_INT32
 
     def _leaf(self, leaf: Symbol, tile: TileRef, layout: tuple[int | None, ...]) -> ast.expr:
         if leaf in self._programs:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from ninetoothed.backends.triton.specialization import (
     comparisons,
     magic_division,
+    magnitudes,
     offsets,
     size_ratios,
 )
@@ -74,6 +75,8 @@ class CallFacts:
         comparisons: slacks (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
         outsized: arithmetic on sizes that 32 bits do not hold, at least on the way.
+        magnitudes: between which numbers sizes and positions lie, where some arithmetic on them to find
+            elements needs 64 bits (`magnitudes`).
         widths: sizes that are arguments, though a tile's width is theirs padded (`size_classes`).
         quartered: of those, equal ones for whose quarters there is a body each.
     """
@@ -95,6 +98,7 @@ class CallFacts:
     comparisons: frozenset[Symbol] = frozenset()
     beyond: frozenset[Selection] = frozenset()
     outsized: frozenset[Symbol] = frozenset()
+    magnitudes: magnitudes.Magnitudes = frozenset()
     widths: frozenset[Symbol] = frozenset()
     quartered: frozenset[Symbol] = frozenset()
 
@@ -144,6 +148,9 @@ def facts_of(
     lengths = dict.fromkeys(lengths_of(kernel).values(), (0, _longest(kernel, environment)))
     farthest = selections(lengths) if lengths else selected
     largest = 0.0
+    everywhere: dict[Symbol, Interval] = {
+        leaf: (1 if leaf in varying else value, value) for leaf, value in environment.items()
+    }
     for parameter in kernel.tensor_parameters:
         strides = [environment[as_symbol(stride)] for stride in parameter.source.strides]
         units |= {as_symbol(s) for s, n in zip(parameter.source.strides, strides) if n == 1}
@@ -156,6 +163,7 @@ def facts_of(
         ranges = positions(parameter, access, environment, grid)
         own = {place: known for (name, place), known in selected.items() if name == parameter.name}
         reached = {**ranges, **dict(_selected(access, ranges, own, varying))}
+        everywhere.update(magnitudes.within(reached, parameter, kernel, environment))
         beyond |= dict(unguarded(kernel, parameter, own, farthest, environment, ranges, kind))
         over = _places_over(varying, counts(parameter, access, kernel.grid), access)
         # Of what the program selects beyond its level, nothing is known by where a size ends.
@@ -175,10 +183,11 @@ def facts_of(
         largest = max(largest, evaluated(size, environment))
     wide = largest > LARGEST_INT32
     limit = _LARGEST_INT64 if wide else LARGEST_INT32
+    adjacent = offsets.adjacent(kernel, environment)
     return CallFacts(
         frozenset(holding),
         frozenset(units),
-        offsets.adjacent(kernel, environment),
+        adjacent,
         frozenset(bounds),
         frozenset(
             as_symbol(size)
@@ -192,6 +201,7 @@ def facts_of(
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(each for each, distance in beyond.items() if distance > limit),
         outsized=frozenset(_outsized(kernel, environment)),
+        magnitudes=magnitudes.magnitudes(kernel, adjacent, everywhere),
     )
 
 

@@ -164,11 +164,11 @@ def unguarded(
 def is_held(kernel: Definition, parameter: Parameter, place: int) -> bool:
     """Whether conditions leave out what is selected beyond a level, of a tile and of each part of one."""
     size = parameter.middle_sizes[place]
-    return all(access.bounds(place, size) for access in _accesses(kernel)[parameter.name])
+    return all(access.bounds(place, size) for access in all_accesses(kernel)[parameter.name])
 
 
 @analysis
-def _accesses(kernel: Definition) -> dict[str, list[Access]]:
+def all_accesses(kernel: Definition) -> dict[str, list[Access]]:
     """The accesses of each parameter's tiles, and of the parts of them that the program names."""
     kinds = ElementLoad | ElementStore | ElementPlace
     parts = (node for node in kernel.optimized.nodes() if isinstance(node, kinds))
