@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ninetoothed.backends.numpy.values.tile import LoadedMask, Tile, Validity
+from ninetoothed.backends.numpy.values.tile import (
+    FEW_MASKS,
+    LoadedMask,
+    Tile,
+    Validity,
+    place_of_mask,
+)
 from ninetoothed.language.promotion import refuse
 
 
@@ -55,12 +61,18 @@ def lasting(value: Any, before: Any, name: str) -> Any:
 
 
 def _owning(value: Tile) -> Tile:
-    """The value, with masks that nothing else has."""
-    if not value.validity:
+    """The value, with masks that nothing else has.
+
+    All are the variable's from here on: of equal ones it needs one, else those of variables that refer to each
+    other would double in each round.
+    """
+    masks = value.validity
+    if not masks:
         return value
-    return Tile(
-        value.data, value.dtype, tuple(np.array(mask, subok=True) for mask in value.validity)
-    )
+    if len(masks) > FEW_MASKS:
+        kinds = {(type(mask), mask.shape, mask.tobytes()): mask for mask in reversed(masks)}
+        masks = tuple(kinds.values())[::-1]
+    return Tile(value.data, value.dtype, tuple(np.array(mask, subok=True) for mask in masks))
 
 
 def _kept(value: Tile, before: Tile) -> Tile:
@@ -86,17 +98,9 @@ def _kept(value: Tile, before: Tile) -> Tile:
 
 def _is_among(mask: Any, validity: Validity) -> bool:
     return any(
-        _is_loaded(mask) is _is_loaded(other) and _place(mask) == _place(other)
+        _is_loaded(mask) is _is_loaded(other) and place_of_mask(mask) == place_of_mask(other)
         for other in validity
     )
-
-
-def _place(mask: Any) -> Any:
-    """What a mask is, of all that there are at a time: its memory, and along which dimensions it lies there."""
-    if not mask.ndim:
-        return id(mask)
-    steps = (step for step, size in zip(mask.strides, mask.shape, strict=True) if size > 1)
-    return mask.ctypes.data, mask.shape, *steps
 
 
 def _is_loaded(mask: Any) -> bool:

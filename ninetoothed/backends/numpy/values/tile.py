@@ -45,9 +45,8 @@ from ninetoothed.language.promotion import checked_dtype, refuse, scalar_dtype
 #: Conditions that hold where a lane is real; see the module's docstring.
 Validity = tuple[Any, ...]
 
-#: So many masks are joined by what they are, more by what they hold: then a loop's variable may take one of what its
-#: round has made for its own (`rounds`).
-_FEW_MASKS = 16
+#: Among more masks than these one may stand often: as other dimensions were given to it, or as a loop's variable's own.
+FEW_MASKS = 16
 
 
 class LoadedMask(np.ndarray):
@@ -295,13 +294,19 @@ def joined_validity(*tiles: Tile) -> Validity:
         for mask in tile.validity:
             if not any(mask is other for other in joined):
                 joined.append(mask[(None,) * missing] if missing else mask)
-    return tuple(joined) if len(joined) <= _FEW_MASKS else _without_equals(joined)
-
-
-def _without_equals(validity: list[Any]) -> Validity:
-    """The masks, of equal ones the first: else a loop would double those of what refers to itself."""
-    kinds = {(type(mask), mask.shape, mask.tobytes()): mask for mask in reversed(validity)}
+    if len(joined) <= FEW_MASKS:
+        return tuple(joined)
+    # By what they are, not by what they hold: a loop asks whose a mask is (`rounds`).
+    kinds = {(type(mask), place_of_mask(mask)): mask for mask in reversed(joined)}
     return tuple(kinds.values())[::-1]
+
+
+def place_of_mask(mask: Any) -> Any:
+    """What a mask is, of all that there are at a time: its memory, and along which dimensions it lies there."""
+    if not mask.ndim:
+        return id(mask)
+    steps = (step for step, size in zip(mask.strides, mask.shape, strict=True) if size > 1)
+    return mask.ctypes.data, mask.shape, *steps
 
 
 add_members(Tile, "tile")
