@@ -101,7 +101,7 @@ def common_dtype(left: DType, right: DType, division: bool = False) -> DType:
         raise refuse(f"A tile of {left} and a tile of {right} have no common type; cast one.")
     if division and dtypes.bool not in pair and is_signed(left) != is_signed(right):
         raise refuse(
-            f"/, // and % need operands of one signedness, but got {left} and {right}; cast one."
+            f"// and % need operands of one signedness, but got {left} and {right}; cast one."
         )
     return promoted_integer(left, right)
 

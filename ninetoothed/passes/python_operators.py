@@ -21,6 +21,7 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant, is_constant_symbol, is_nonzero
 from ninetoothed.program.effects import called_name, has_effect, operation_of
 from ninetoothed.program.inference import infer
+from ninetoothed.program.operands import may_differ_in_sign
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import ValueType, are_unlike, type_of
 
@@ -37,26 +38,30 @@ _COUNTING = (ast.Add, ast.Sub, ast.Mult, *_SHIFTS, *_DIVISIONS)
 _COUNTING_FUNCTIONS = frozenset({"add", "sub", "mul"})
 
 
-def run(program: Program, booleans: Collection[str] = ()) -> Program:
+def run(program: Program, booleans: Collection[str] = (), has_unsigned: bool = False) -> Program:
     """The program with Python's operators.
 
     Args:
         booleans: tensors and scalars that hold truth values in a call, besides those declared to.
+        has_unsigned: whether some tensor or scalar of the call is of unsigned integers.
     """
     draft = Draft(program)
     infer(draft, booleans=booleans)
     declared = {p.name for p in program.parameters if p.dtype is dtypes.bool}
     constants = {p.name for p in program.parameters if p.kind == "constexpr"}
     for body in (draft.body, *(helper.body for helper in draft.helpers.values())):
-        _Rewriter({*booleans, *declared}, constants).block(body)
+        _Rewriter({*booleans, *declared}, constants, has_unsigned).block(body)
     return draft.finished(helpers=draft.helpers)
 
 
 class _Rewriter(ast.NodeTransformer):
     """Walks statements in order, knowing what is constant; expressions from the leaves up."""
 
-    def __init__(self, booleans: Collection[str], constants: Collection[str]) -> None:
+    def __init__(
+        self, booleans: Collection[str], constants: Collection[str], has_unsigned: bool
+    ) -> None:
         self.booleans = booleans
+        self.has_unsigned = has_unsigned
         self.constants = set(constants)
 
     # Statements.
@@ -151,7 +156,9 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.op, _SHIFTS):
             return _is_within(right.number, left)
         if isinstance(node.op, ast.Div):
-            return "float" in (left.kind, right.kind) or not _is_truths(left, right)
+            is_float = "float" in (left.kind, right.kind)
+            are_unlike = may_differ_in_sign(left, right, self.has_unsigned)
+            return is_float or not (are_unlike or _is_truths(left, right))
         return not isinstance(node.op, _DIVISIONS)
 
     #: Whether truth values are divided shows with a call's tensors.

@@ -27,7 +27,7 @@ SIGNS: dict[type[ast.operator], str] = {
     ast.RShift: ">>",
 }
 
-_DIVISIONS = ast.Div | ast.FloorDiv | ast.Mod
+_DIVISIONS = ast.FloorDiv | ast.Mod
 _SHIFTS = ast.LShift | ast.RShift
 _OF_BITS = ast.BitAnd | ast.BitOr | ast.BitXor | _SHIFTS
 
@@ -94,6 +94,14 @@ def _may_lose(signed: ValueType, unsigned: ValueType, has_unsigned: bool) -> boo
     return other.kind == "uint" and (one is None or loses_signs(one, other))
 
 
+def may_differ_in_sign(left: ValueType, right: ValueType, has_unsigned: bool) -> bool:
+    """Whether two values may be a signed and an unsigned integer; ``has_unsigned`` as in `may_lose_sign`."""
+    if not {left.kind, right.kind} <= {"int", ""} or _yields(left) or _yields(right):
+        return False
+    signs = {_sign(left), _sign(right)}
+    return has_unsigned if "" in signs else len(signs) > 1
+
+
 def _own(value: ValueType) -> DType | None:
     """The type of a value by itself."""
     if isinstance(value.number, Symbol):
@@ -115,9 +123,16 @@ def misfit(one: ValueType, number: ValueType) -> str:
     return ""
 
 
+def _yields(value: ValueType) -> bool:
+    """Whether a value is a number that takes the type that it meets."""
+    if isinstance(value.number, Symbol):
+        return is_constant_symbol(value.number)
+    return value.number is not None
+
+
 def _sign(value: ValueType) -> str:
     """The kind of an element type, of a size too; empty of what takes the type that it meets."""
-    if isinstance(value.number, Symbol) and not is_constant_symbol(value.number):
+    if isinstance(value.number, Symbol) and not _yields(value):
         return "int"
     return value.dtype.kind if value.dtype is not None else ""
 

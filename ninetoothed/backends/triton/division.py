@@ -70,14 +70,14 @@ def _of_counted(divided: tl.constexpr, dividend, divisor):
 
 
 @triton.jit
-def _quotient_of_numbers(dividend, divisor):
+def float_of_integers(dividend, divisor):
+    """``dividend / divisor`` of integers that have no type together, and of truth values: floats, before they meet."""
+    if is_whole(dividend) and is_whole(divisor):
+        if is_tensor(dividend):
+            dividend = dividend.to(tl.float32)
+        if is_tensor(divisor):
+            divisor = divisor.to(tl.float32)
     return dividend / divisor
-
-
-@triton.jit
-def quotient_of_truth(dividend, divisor):
-    """``dividend / divisor``, of which one is truth values."""
-    return _of_counted(_quotient_of_numbers, dividend, divisor)
 
 
 @triton.jit

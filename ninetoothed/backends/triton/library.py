@@ -13,10 +13,10 @@ import triton.language as tl
 
 from ninetoothed.backends.triton.division import (  # noqa: F401
     ceil_quotient,
+    float_of_integers,
     float_quotient,
     floor_quotient,
     floor_remainder,
-    quotient_of_truth,
 )
 from ninetoothed.backends.triton.orders import histogram, sort, topk  # noqa: F401
 from ninetoothed.backends.triton.python_numbers import (  # noqa: F401

@@ -138,11 +138,19 @@ def subtract(left: Any, right: Any) -> Any:
     return left - right if isinstance(left, PointerTile) else _subtract_tiles(left, right)
 
 
+def _kind(value: Any) -> str:
+    return value.dtype.kind if isinstance(value, Tile) else ""
+
+
 def divide(left: Any, right: Any) -> Tile:
     """``left / right``: of integers in float32, or float64 beside such elements; of 16-bit floats in float32."""
+    left, right = typed(left), typed(right)
+    own = dtypes.float64 if context.is_wide() else dtypes.float32
+    if {_kind(left), _kind(right)} == {"int", "uint"}:
+        # These have no type together.
+        left, right = left.to(own), right.to(own)
     x, y, dtype, validity = operands(left, right, True)
     if dtype.kind != "float":
-        own = dtypes.float64 if context.is_wide() else dtypes.float32
         x, y, dtype = x.astype(own.numpy), y.astype(own.numpy), own
     return Tile(elementwise(np.true_divide, "/", x, y), dtype, validity)
 

@@ -121,8 +121,9 @@ class Lowered:
     def program(self) -> Program:
         """The program that is printed."""
         program = self.kernel.optimized
-        if self.facts.booleans:
-            program = python_operators.run(program, self.facts.booleans)
+        booleans, has_unsigned = self.facts.booleans, self.facts.has_unsigned
+        if booleans or has_unsigned:
+            program = python_operators.run(program, booleans, has_unsigned)
         if self.facts.beside_float64:
             program = float64_numbers.run(program, dict(self.facts.beside_float64))
         for rewrite in self.rewrites:

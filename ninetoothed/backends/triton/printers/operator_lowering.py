@@ -15,7 +15,7 @@ from ninetoothed.program.types import type_of
 
 #: The library's functions for operators of Python.
 _FUNCTIONS: dict[type[ast.operator], str] = {
-    ast.Div: "quotient_of_truth",
+    ast.Div: "float_of_integers",
     ast.FloorDiv: "floor_quotient",
     ast.Mod: "floor_remainder",
     ast.LShift: "shifted_left",

@@ -1,0 +1,70 @@
+"""``/`` of integers is of these as floats, where one has a sign and the other has none too."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.contract.numbers.test_literals import result
+
+SIGNED = torch.tensor([-7, -1, 1, 2, 7], dtype=torch.int8)
+UNSIGNED = torch.tensor([200, 100, 255, 1, 3], dtype=torch.uint8)
+A, B = SIGNED.double(), UNSIGNED.double()
+
+
+def quotient(a, b, y):
+    y = a / b
+
+
+def quotient_that_stays(a, b, y):
+    v = a / b
+    v /= b
+    y = v
+
+
+def by_a_size(x, y):
+    y = x / x.source.shape[0] + x.source.shape[0] / x
+
+
+def by_a_stride(x, y):
+    y = x / (x.stride(0) + 1)
+
+
+def by_a_position(x, y):
+    y = x / (x.offsets(0) - 7)
+
+
+def of_truth_values(x, y):
+    y = (x > 100) / x
+
+
+CASES = {
+    "tiles": (quotient, (SIGNED, UNSIGNED), A / B),
+    "tiles, the other way": (quotient, (UNSIGNED, SIGNED), B / A),
+    "of more bits": (quotient, (UNSIGNED, SIGNED.long()), B / A),
+    "a tile and a number": (quotient, (UNSIGNED, -3), B / -3),
+    "a number and a tile": (quotient, (300, UNSIGNED), 300 / B),
+    "in place": (quotient_that_stays, (UNSIGNED, -7), B / 49),
+    "a size": (by_a_size, (UNSIGNED,), B / 5 + 5 / B),
+    "a stride": (by_a_stride, (UNSIGNED,), B / 2),
+    "a position": (by_a_position, (UNSIGNED,), B / torch.arange(-7.0, -2)),
+    "truth values": (of_truth_values, (UNSIGNED,), (B > 100) / B),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_what_python_makes_of_them(name, dtype):
+    application, arguments, expected = CASES[name]
+    found = result(application, *arguments, out=torch.zeros(5, dtype=dtype))
+
+    assert found.tolist() == pytest.approx(
+        expected.tolist(), rel=1e-6 if dtype is torch.float32 else 1e-14
+    )
+
+
+def test_neither_wraps_around_before():
+    large, n = torch.tensor([2**64 - 1, 2**63, 3], dtype=torch.uint64), torch.tensor([-2, -1, 3])
+    found = result(quotient, large, n, out=torch.zeros(3))
+
+    assert found.tolist() == [-(2.0**63), -(2.0**63), 1.0]
