@@ -154,6 +154,28 @@ def test_a_tensor_that_a_number_leaves_out_may_be_of_any_size(application, arran
 
 
 @pytest.mark.parametrize("application", DECIDED, ids=lambda a: a.__name__)
+def test_where_tiles_are_held_in_shapes_that_do_not_meet_no_number_leaves_one_out(application):
+    """Both ways are compiled, whatever the numbers are."""
+    kernel = made(application, whole, (12,), (5,), (12,), numbers=(0,))
+    for flag in (0, 1):
+        with pytest.raises(ArgumentError, match="5 in dimension 0 of `w`.*constexpr=True"):
+            kernel(*given(whole, (12,), (5,), (12,), numbers=(flag,))["arguments"])
+
+
+def by_a_size_too(x, w, y, flag):
+    if flag > 0 and w.source.shape[0] == x.source.shape[0]:
+        y = x + w
+    else:
+        y = x  # noqa: F841
+
+
+def test_a_size_that_leaves_one_out_for_all_numbers_does():
+    for flag in (0, 1):
+        *_, y = called(by_a_size_too, whole, (12,), (5,), (12,), numbers=(flag,))
+        assert y.tolist() == [2.0] * 12
+
+
+@pytest.mark.parametrize("application", DECIDED, ids=lambda a: a.__name__)
 def test_what_data_decide_may_be_and_is_refused(application):
     flag = torch.zeros(1, dtype=torch.int32)
     kernel = made(application, whole, (12,), (11,), (12,), (1,))

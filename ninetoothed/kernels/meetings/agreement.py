@@ -28,6 +28,13 @@ from ninetoothed.symbols.simplify import difference, simplify
 Form = tuple[frozenset[tuple[Symbol, Any]], Expression]
 
 
+#: Why a number that leaves out a meeting does not help where the tiles are held in shapes that do not meet.
+_BOTH_WAYS = (
+    "Both ways of a condition on numbers of the running kernel are compiled, whatever they are: a constant, as "
+    "of Tensor(0, constexpr=True), leaves one out."
+)
+
+
 def check_meetings(
     kernel: Definition, call: Call, environment: Mapping[Symbol, int], grid: tuple[int, ...]
 ) -> list[Refusal]:
@@ -64,6 +71,10 @@ def compare_all(
             decisions = [decision for decision in found if decision.test is not None]
             if not decisions:
                 raise error
+            if numbers.fit_nowhere(meeting) and all(
+                each.is_left_open(environment) for each in decisions
+            ):
+                raise ArgumentError(f"{error.message} {_BOTH_WAYS}", error.location)
             refusals.append(Refusal(tuple(decisions), environment, error))
     return refusals
 
@@ -252,6 +263,14 @@ class _Numbers:
     def _tile_sizes(self, side: Side) -> list[Symbol]:
         shape = self._kernel.program.parameter(side.use.parameter).tile_shape
         return [as_symbol(shape[dim]) for dim in side.dims]
+
+    def fit_nowhere(self, meeting: Meeting) -> bool:
+        """Whether two tiles are held in shapes that do not meet, whatever the tuner chooses."""
+        pairs = list(zip(*map(self._tile_sizes, meeting.sides)))
+        if any(leaf.meta for pair in pairs for size in pair for leaf in size.leaves()):
+            return False
+        held = [[next_power_of_2(max(1, self.value(size))) for size in pair] for pair in pairs]
+        return any(one != other and not meeting.is_spread((one, other)) for one, other in held)
 
     def _ends_of(self, side: Side, chosen: Mapping[Symbol, int]) -> dict[Form, _End]:
         key = side, *chosen.items()

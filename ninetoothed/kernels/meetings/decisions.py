@@ -102,6 +102,25 @@ class Decision:
             return False
         return found == {self.holds}
 
+    def is_left_open(self, sizes: Mapping[Symbol, int]) -> bool:
+        """Whether it may be so by some numbers, for all that the sizes of a call say."""
+        assert self.test is not None
+        return _of_sizes(self.test, sizes) is not (not self.holds)
+
+
+def _of_sizes(test: ast.expr, sizes: Mapping[Symbol, int]) -> bool | None:
+    """Whether a condition holds, where sizes say so whatever the numbers are."""
+    if isinstance(test, ast.BoolOp):
+        found = {_of_sizes(part, sizes) for part in test.values}
+        decisive = isinstance(test.op, ast.Or)
+        return decisive if decisive in found else None if None in found else not decisive
+    if any(isinstance(part, ast.Name) for part in walk(test)):
+        return None
+    try:
+        return bool(_value(test, {}, sizes, lambda value: value))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+
 
 def scalars(kernel: Definition) -> dict[str, ast.expr]:
     """The numbers of a kernel's calls."""
