@@ -128,9 +128,8 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Group):
             return list(value.items)
         if isinstance(value, Range):
-            numbers = [item.object for item in value.arguments if isinstance(item, Known)]
-            if len(numbers) == len(value.arguments):
-                rounds = self._python_range(numbers, node)
+            if len(value.known) == len(value.arguments):
+                rounds = self._python_range(value.known, node)
                 if len(rounds) > MOST_COPIES:
                     self.count_copies(len(rounds), node)
                 return [Known(number) for number in rounds]

@@ -208,7 +208,7 @@ class StatementFrame(AssignmentFrame):
         value = self._loaded(node.iter)
         if isinstance(value, Range) and _is_zero(value.arguments[2:]):
             raise self.error(node.iter, "The step of a range cannot be 0.")
-        if not isinstance(value, Range) or self._is_unrolled(value):
+        if not isinstance(value, Range) or self._is_unrolled(value, node.iter):
             steps: list[ast.stmt | _Bound] = []
             items = self.elements(value, node.iter)
             self.count_copies(len(items), node)
@@ -270,8 +270,7 @@ class StatementFrame(AssignmentFrame):
             if value.function.object is range
             else self.expression(value.function, node)
         )
-        known = (item.object for item in value.arguments if isinstance(item, Known))
-        self.check_bounds(known, node)
+        self.check_bounds(value.known, node)
         arguments = [self.expression(item, node) for item in value.arguments]
         keywords = [
             self.at(ast.keyword(arg=key, value=self.expression(item, node)), node)
@@ -279,9 +278,11 @@ class StatementFrame(AssignmentFrame):
         ]
         return self.at(ast.Call(func=called, args=arguments, keywords=keywords), node)
 
-    def _is_unrolled(self, value: Range) -> bool:
-        static = getattr(value.function.object, "name", "") == "static_range"
-        return static and all(isinstance(item, Known) for item in value.arguments)
+    def _is_unrolled(self, value: Range, node: ast.AST) -> bool:
+        is_static = getattr(value.function.object, "name", "") == "static_range"
+        is_known = len(value.known) == len(value.arguments)
+        # Nothing within a loop that has no round need make sense.
+        return is_known and (is_static or not self._python_range(value.known, node))
 
     def _loop_variable(self, node: ast.For) -> Cell:
         if not isinstance(node.target, ast.Name):

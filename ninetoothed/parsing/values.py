@@ -191,6 +191,11 @@ class Range(Value):
     arguments: tuple[Value, ...]
     keywords: dict[str, Value]
 
+    @property
+    def known(self) -> list[Any]:
+        """The numbers among its arguments that are known at compile time."""
+        return [item.object for item in self.arguments if isinstance(item, Known)]
+
 
 @dataclass(frozen=True)
 class Undecided(Value):

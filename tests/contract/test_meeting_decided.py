@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+import ninetoothed
 import ninetoothed.language as ntl
+from ninetoothed import Tensor
 from ninetoothed.errors import ArgumentError
 from tests.contract.kernels import blocks_of_rows
 from tests.contract.test_meeting_in_flow import blocks, called, given, made, whole
@@ -309,3 +311,18 @@ def test_what_an_atomic_operation_changes_is_compared_as_what_is_stored_to(
 def test_the_mask_of_an_atomic_operation_says_what_is_changed():
     _, y = called(added_where_there_is_a_mask, blocks, (11,), (12,))
     assert y.tolist() == [4.0] * 11 + [2.0]
+
+
+def so_many_times_by_a_constant(x, w, y, count):
+    value = x
+    for _ in range(count):
+        value = value + w
+    y = value  # noqa: F841
+
+
+def test_a_constant_leaves_out_the_rounds_of_a_loop():
+    tensors = Tensor(1), Tensor(1), Tensor(1), Tensor(0, constexpr=True)
+    kernel = ninetoothed.make(whole, so_many_times_by_a_constant, tensors)
+    x, w, y = given(whole, (12,), (5,), (12,))["arguments"]
+    kernel(x, w, y, 0)
+    assert y.tolist() == [2.0] * 12

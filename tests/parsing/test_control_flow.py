@@ -149,6 +149,17 @@ def test_a_step_that_may_be_negative_is_gone_by_in_rounds():
     """)
 
 
+def test_a_loop_without_a_round_is_left_out():
+    def application(x, y):
+        k = 7
+        for k in range(3, 3):
+            y = x + undefined_name  # noqa: F821
+        y = x * k  # noqa: F841
+
+    assert "store y = x * 7" in parsed(application)
+    assert "for" not in parsed(application)
+
+
 def test_a_range_of_the_language_keeps_its_options():
     def application(many, y):
         for k in ntl.range(1, many.shape[0], 2, num_stages=3):
