@@ -172,7 +172,21 @@ class Expressions:
             )
             return None
 
+    def require_value(self, node: ast.expr) -> None:
+        """Refuses what stands for neither a tile nor a number, as an operand or to be stored."""
+        if isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float):
+            found = repr(node.value)
+        elif isinstance(node, nodes.DTypeRef):
+            found = f"the type {node.dtype}"
+        elif isinstance(node, ast.Tuple):
+            found = "a tuple"
+        else:
+            return
+        self.refuse(node, f"A tile or a number is needed here, but got {found}.")
+
     def _binary(self, node: ast.BinOp) -> ValueType:
+        self.require_value(node.left)
+        self.require_value(node.right)
         return self.operated(self.of(node.left), node.op, self.of(node.right), node)
 
     def operated(
@@ -213,6 +227,7 @@ class Expressions:
         operand = self.of(node.operand)
         if isinstance(node.op, ast.Not):
             return replace(TRUTH, shape=operand.shape)
+        self.require_value(node.operand)
         if isinstance(node.op, ast.UAdd):
             return operand
         self.require_width(node, operand)

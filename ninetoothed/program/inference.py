@@ -129,6 +129,7 @@ class Inference(Expressions):
     def _augment(self, node: ast.AugAssign) -> None:
         assert isinstance(node.target, ast.Name)
         old = node.__dict__["type"] = self.known.get(node.target.id, UNKNOWN)
+        self.require_value(node.value)
         made = self.operated(old, node.op, self.of(node.value), node)
         self.assign(node.target, held(made))
 
@@ -145,6 +146,7 @@ class Inference(Expressions):
 
     def require_fit(self, node: Store | SourceStore, parameter: str) -> None:
         """Refuses no value, and an integer that the tensor's type does not hold."""
+        self.require_value(node.value)
         number, dtype = type_of(node.value).number, self.dtype_of(parameter)
         if type_of(node.value) == NOTHING:
             self.refuse(

@@ -235,6 +235,32 @@ def a_statement_for_a_value(x, n, y):
     y = ntl.device_print("x", x)
 
 
+def nothing_stored(x, n, y):
+    y = None
+
+
+def a_string_added(x, n, y):
+    v = x
+    v += "1"
+    y = v
+
+
+def a_type_as_a_factor(x, n, y):
+    y = x * ntl.float32
+
+
+def a_pair_stored_to_elements(x, n, y):
+    y[1:] = 1, 2
+
+
+def a_constant_stored(x, c, y):
+    y = c
+
+
+def a_constant_added(x, c, y):
+    y = x + c
+
+
 def a_row_for_each_element(x, n, y):
     y[1:] = x[None, :] + 1
 
@@ -249,6 +275,10 @@ def a_row_for_each_element(x, n, y):
         (a_tile_through_one_pointer, "what the pointer names, which is one number"),
         (a_mask_for_one_pointer, "`mask` .* what the pointer names, which is one number"),
         (a_statement_for_a_value, "a call that gives no value"),
+        (nothing_stored, "A tile or a number is needed here, but got None"),
+        (a_string_added, "A tile or a number is needed here, but got '1'"),
+        (a_type_as_a_factor, "A tile or a number is needed here, but got the type float32"),
+        (a_pair_stored_to_elements, "A tile or a number is needed here, but got a tuple"),
         (a_row_for_each_element, "cannot be stored to elements of `y`, which is of shape"),
     ],
     ids=lambda item: getattr(item, "__name__", None),
@@ -256,6 +286,16 @@ def a_row_for_each_element(x, n, y):
 def test_what_does_not_fit_is_refused_when_the_kernel_is_made(application, message):
     with pytest.raises(NineToothedError, match=message) as raised:
         ninetoothed.make(whole, application, (Tensor(1), Tensor(0), Tensor(1)))
+    assert __file__ in str(raised.value)
+
+
+@pytest.mark.parametrize("constant", [None, "abc", ntl.float32])
+@pytest.mark.parametrize("application", [a_constant_stored, a_constant_added])
+def test_a_constant_that_is_no_number_is_not_computed_with(application, constant):
+    tensors = Tensor(1), Tensor(0, constexpr=True), Tensor(1)
+    kernel = ninetoothed.make(whole, application, tensors)
+    with pytest.raises(NineToothedError, match="A tile or a number is needed here, but") as raised:
+        kernel(torch.ones(4), constant, torch.zeros(4))
     assert __file__ in str(raised.value)
 
 
