@@ -29,6 +29,7 @@ from ninetoothed.parsing.values import (
     to_python,
 )
 from ninetoothed.program import nodes
+from ninetoothed.symbols.operators import PYTHON_BINARY
 
 #: Functions that do something, so that computing them at compile time would be wrong.
 _IMPURE = frozenset(
@@ -88,8 +89,21 @@ def _unknown_arguments(function: Any) -> str:
     if function is len:
         return f"{message} How many elements a tile has is in its `.shape`."
     if hasattr(language, name):
-        message += f" `ntl.{name}` takes values of a running kernel."
-    return message
+        return f"{message} `ntl.{name}` takes values of a running kernel."
+    is_type = isinstance(function, type)
+    instead = _INSTEAD.get(name, "A tuple, a list or a dictionary holds values." if is_type else "")
+    return f"{message} {instead}".rstrip()
+
+
+#: What to write where a function of Python's is given values of a running kernel.
+_INSTEAD = {
+    "any": "`ntl.max` of conditions says whether any holds.",
+    "all": "`ntl.min` of conditions says whether all hold.",
+    "filter": "Write a comprehension.",
+    "map": "Write a comprehension.",
+    "round": "`ntl.libdevice.rint` rounds to the nearest whole number.",
+    "sorted": "`ntl.sort` sorts a tile.",
+}
 
 
 def _name(function: Any) -> str:
@@ -218,6 +232,19 @@ def _abs(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Va
     return frame.language_call("abs", arguments, {}, node)
 
 
+def _operator(*ops: ast.operator) -> Meaning:
+    """A function that is an operator, or several of the same operands."""
+
+    def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+        if len(arguments) != 2 or to_python(Group(tuple(arguments))) is not None:
+            return None
+        one, other = (frame.computed_once(each, node, "operand") for each in arguments)
+        made = [frame.binary(one, op, other, node) for op in ops]
+        return made[0] if len(made) == 1 else Group(tuple(made))
+
+    return call
+
+
 def _folded(op: ast.operator, start: int) -> Meaning:
     """Python's ``sum`` or ``math.prod``, of items that only the running kernel or a call knows too."""
 
@@ -330,4 +357,6 @@ _SPECIAL: dict[Any, Meaning] = {
     getattr: _getattr,
     hasattr: _hasattr,
     isinstance: _isinstance,
-}
+    divmod: _operator(ast.FloorDiv(), ast.Mod()),
+    pow: _operator(ast.Pow()),
+} | {function: _operator(op()) for op, function in PYTHON_BINARY.items() if op is not ast.MatMult}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
+import typing
 
 import pytest
 import torch
@@ -11,6 +13,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 from tests.contract.kernels import vectors
 from tests.contract.numbers.test_objects import X, result
 
@@ -41,6 +44,17 @@ def of_a_tuple(x, y):
     y = min((x, 2 * x)) + max((1, 2))  # noqa: F841
 
 
+def of_operators(x, y):
+    quotient, rest = divmod(x, 2)
+    sizes = operator.floordiv(x.shape[0], 3) + divmod(9, x.source.shape[0])[1]
+    y = operator.add(quotient * 10, rest) + pow(x, 2) + sizes  # noqa: F841
+
+
+def of_an_operator_in_a_variable(x, y):
+    f = operator.mul if x.ndim == 1 else operator.add
+    y = f(f(x, 2), operator.truediv(2.0, x.source.shape[0]))  # noqa: F841
+
+
 class Mode(enum.Enum):
     FAST = 1
     EXACT = 2
@@ -62,12 +76,47 @@ def of_a_member(x, y):
         (in_a_helper, X.clamp(min=0.5)),
         (of_a_chain, torch.maximum(X, 2 * X).clamp(min=0.5) + torch.maximum(X, 2 * X)),
         (of_a_member, X * 29),
+        (of_operators, X // 2 * 10 + X % 2 + X**2 + 3),
+        (of_an_operator_in_a_variable, X),
         (of_a_tuple, torch.minimum(X, 2 * X) + 2),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_function_of_pythons(application, expected):
     assert result(application) == expected.tolist()
+
+
+@pytest.mark.parametrize("n", [7, -7, 0])
+@pytest.mark.parametrize("by", [2, -2])
+def test_a_quotient_and_its_rest(n, by):
+    def application(x, n, y):
+        quotient, rest = divmod(n, by)
+        y = quotient * 10 + rest + 0 * x  # noqa: F841
+
+    assert of_a_number(application, n) == [n // by * 10 + n % by] * 4
+
+
+@pytest.mark.parametrize(
+    ("application", "advice"),
+    [
+        (lambda x, y: put(y, round(x)), "ntl.libdevice.rint"),
+        (lambda x, y: put(y, any(x > 0)), "ntl.max"),
+        (lambda x, y: put(y, sum(map(lambda k: k * x, (1, 2)))), "Write a comprehension"),
+        (lambda x, y: put(y, Pair(x, 2).one), "A tuple, a list or a dictionary holds values"),
+    ],
+)
+def test_what_is_not_of_a_running_kernel_says_what_is(application, advice):
+    with pytest.raises(ApplicationError, match=f"Python's own: .*compile time. .*{advice}"):
+        result(application)
+
+
+def put(y, value):
+    y = value  # noqa: F841
+
+
+class Pair(typing.NamedTuple):
+    one: object
+    other: object
 
 
 def numbers_of_the_call(x, n, y):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from ninetoothed import language
@@ -12,9 +13,16 @@ from ninetoothed.language import LanguageFunction
 from ninetoothed.parsing.objects import comes_from, is_triton_function, value_of
 from ninetoothed.parsing.source import LIBRARIES, names_in, own_function
 from ninetoothed.parsing.values import Known
+from ninetoothed.symbols.operators import PYTHON_BINARY
 
-#: Of Python's own functions, those that mean something else for tiles.
-OWN_BUILTINS = (max, min, abs, float, int, bool)
+#: Of Python's own functions, those that are an operator, or two.
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    **{function.__name__: function for function in PYTHON_BINARY.values()},
+    "divmod": lambda one, other: (one // other, one % other),
+}
+
+#: Those that mean something else for tiles.
+OWN_BUILTINS = (max, min, abs, float, int, bool, divmod, pow, *PYTHON_BINARY.values())
 
 
 def is_direct(function: Any) -> bool:

@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ninetoothed.backends.numpy.execution.functions import OWN_BUILTINS, is_user_function, own_name
+from ninetoothed.backends.numpy.execution.functions import (
+    OPERATORS,
+    OWN_BUILTINS,
+    is_user_function,
+    own_name,
+)
 from ninetoothed.backends.numpy.execution.reference import TileReference, named, place, position
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
 from ninetoothed.backends.numpy.execution.rewrite_expressions import is_one_of
@@ -272,6 +277,8 @@ def _builtin(name: str) -> Callable[..., Any]:
     is_extremum = name in ("max", "min")
 
     def call(*arguments: Any, **keywords: Any) -> Any:
+        if name in OPERATORS and len(arguments) == 2 and not keywords:
+            return OPERATORS[name](left_operand(arguments[0]), arguments[1])
         if is_extremum and len(arguments) == 1 and not isinstance(arguments[0], Tile):
             items = tuple(arguments[0])
             arguments = items if _has_tile(items) else (items,)
