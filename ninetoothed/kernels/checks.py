@@ -49,8 +49,9 @@ def check_call_names(kernel: str, names: Sequence[str], place: Location) -> None
     for name in names:
         if names.count(name) > 1:
             raise ArgumentError(
-                f"kernel `{kernel}`: `{name}` is a parameter of the application and a symbol of the "
-                "arrangement, and a call gives both. Call one of them otherwise.",
+                f"kernel `{kernel}`: a call gives two things that are called `{name}`: a parameter of the "
+                "application and a symbol, or two symbols that were declared differently. Call one of them "
+                "otherwise.",
                 place,
             )
 

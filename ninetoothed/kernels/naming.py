@@ -146,7 +146,6 @@ def named_symbols(
     sources: dict[int, str] = {}
     for parameter in parameters:
         sources.setdefault(id(parameter.source), parameter.name)
-    taken = set(names)
     named: dict[Symbol, str] = {}
     everything = dict.fromkeys(
         [
@@ -154,20 +153,28 @@ def named_symbols(
             *(as_symbol(s) for p in parameters for s in (*p.source.shape, *p.source.strides)),
         ]
     )
-    for symbol in everything:
-        if symbol.op != "leaf":
-            continue
+    leaves = [symbol for symbol in everything if symbol.op == "leaf"]
+    # The user's own name is how a call gives it, whatever else is called so: nothing before it takes that.
+    own = {symbol: symbol.leaf.name for symbol in leaves if _is_given_by_name(symbol)}
+    for symbol in leaves:
+        if symbol.leaf.owner is None and symbol not in own:
+            # What the tuner chooses is called as the user called it, unless another symbol is.
+            own[symbol] = unused(symbol.leaf.name, own.values())
+    taken = {*names, *own.values()}
+    for symbol in leaves:
         leaf = symbol.leaf
+        if symbol in own:
+            named[symbol] = own[symbol]
+            continue
         if leaf.role in ("size", "stride"):
             owner = owner_of(symbol)
             wanted = f"{sources[id(owner)]}_{leaf.role}_{leaf.dim}"
-        elif leaf.owner is None:
-            # The user's own name is how a call gives it.
-            named[symbol] = leaf.name
-            taken.add(leaf.name)
-            continue
         else:
             wanted = defaults.get(symbol, leaf.name)
         named[symbol] = unused(wanted, taken)
         taken.add(named[symbol])
     return named
+
+
+def _is_given_by_name(symbol: Symbol) -> bool:
+    return symbol.leaf.owner is None and not symbol.leaf.meta

@@ -162,3 +162,51 @@ def test_block_size_is_a_fresh_meta_symbol():
     assert first.meta and second.meta
     assert first != block_size()
     assert (second.lower_bound, second.upper_bound) == (16, 64)
+
+
+@pytest.mark.parametrize("name", "x_size_0 y_size_0 x_stride_0 program range float len".split())
+def test_a_constexpr_may_be_called_as_what_a_generated_source_has(name):
+    block = Symbol(name, constexpr=True)
+
+    def arrangement(x, y):
+        return x.tile((block,)).tile((-1,)), y.tile((1,))
+
+    def application(x, y):
+        greatest = float("-inf")
+        for k in range(x.shape[0]):
+            greatest = ntl.maximum(greatest, ntl.max(x[k]))
+        y = greatest  # noqa: F841
+
+    x, y = arange(7) - 9, empty(1)
+    ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))(x, y, **{name: 4})
+    assert y.tolist() == [-2]
+
+
+@pytest.mark.parametrize("constexpr", [True, False], ids=["constexpr", "meta"])
+def test_symbols_of_one_name_that_were_declared_differently_are_two(constexpr):
+    rows = Symbol("B", constexpr=True) if constexpr else Symbol("B", meta=True)
+    columns = Symbol("B", meta=True, lower_bound=64, upper_bound=64)
+
+    def application(x, y):
+        y = x + 1  # noqa: F841
+
+    def arrangement(*tensors):
+        return tuple(tensor.tile((rows, columns)) for tensor in tensors)
+
+    x, y = arange(19, 70), empty(19, 70)
+    kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))
+    kernel(x, y, **({"B": 4} if constexpr else {}))
+    assert torch.equal(y, x + 1)
+
+
+def test_two_symbols_of_one_name_cannot_both_be_given():
+    rows, columns = Symbol("B", constexpr=True), Symbol("B", constexpr=True, power_of_two=True)
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    def arrangement(*tensors):
+        return tuple(tensor.tile((rows, columns)) for tensor in tensors)
+
+    with pytest.raises(ArgumentError, match="called `B`: .*two symbols that were declared diff"):
+        ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))

@@ -15,6 +15,7 @@ from ninetoothed.backends.triton.specialization.size_classes import facts_for
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
+from ninetoothed.parsing.frames import RESERVED
 from ninetoothed.passes import float64_numbers, python_operators
 from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
@@ -139,7 +140,7 @@ class Names:
     """Names that neither a program nor the kernel has yet."""
 
     def __init__(self, program: Program, kernel: Definition) -> None:
-        self.taken = {*program.names, *kernel.names.values()}
+        self.taken = {*program.names, *kernel.names.values(), *RESERVED}
         self.taken |= {parameter.name for parameter in kernel.parameters}
 
     def fresh(self, wanted: str) -> str:

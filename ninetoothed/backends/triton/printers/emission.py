@@ -18,6 +18,7 @@ from ninetoothed.backends.triton.specialization.magnitudes import Widths
 from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.kernels.verified_bounds import positive_names, verified_ranges
 from ninetoothed.language import dtypes
+from ninetoothed.parsing.frames import RESERVED
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.types import COUNT
 from ninetoothed.symbols.bounds import interval
@@ -108,8 +109,10 @@ class Emission:
         self._widths = Widths(kernel, lowered.facts.magnitudes, lowered.facts.wide)
         self._names = Names(lowered.program, kernel)
         self._names.taken.add(kernel.name)
-        # A symbol may be called as a variable or a parameter is: a call gives it by its own name.
+        # A symbol may be called as a variable, a parameter or a function of Python's is: a call gives it by
+        # its own name.
         self._theirs = {
+            *RESERVED,
             *names_assigned(lowered.program.body),
             *lowered.program.helpers,
             *(parameter.name for parameter in kernel.parameters),
