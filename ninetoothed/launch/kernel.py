@@ -170,7 +170,7 @@ class Kernel(functools.partial[Any]):
             run = fitting(definition, call, lambda given: plan(given, call, values))
             return run, call.device
 
-    def dispatch(self, *arguments: Any, **keywords: Any) -> Any:
+    def dispatch(self, /, *arguments: Any, **keywords: Any) -> Any:
         """Finds the frontend of the arguments and calls its launch function, now and from now on."""
         plugins.tell_of_changes(self)
         bound = self.bind(arguments, keywords)
@@ -205,7 +205,7 @@ class Kernel(functools.partial[Any]):
         """From now on a call is a call of this function."""
         self.__setstate__((function, (), {}, self.__dict__))  # type: ignore[attr-defined]
 
-    def _launch_by_type(self, *arguments: Any, **keywords: Any) -> Any:
+    def _launch_by_type(self, /, *arguments: Any, **keywords: Any) -> Any:
         """Calls the launch function of the first tensor, where several frameworks call."""
         known = self._launchers_by_type
         for values in (arguments, keywords.values()):
@@ -224,7 +224,7 @@ class Kernel(functools.partial[Any]):
                 self._launchers[frontend] = generate(self, frontend)
             return self._launchers[frontend]
 
-    def call_of(self, *arguments: Any, **keywords: Any) -> Call:
+    def call_of(self, /, *arguments: Any, **keywords: Any) -> Call:
         """What a call with these arguments is to a backend; nothing is run.
 
         Raises:
@@ -236,7 +236,7 @@ class Kernel(functools.partial[Any]):
         given, _ = described(definition, frontend, without_none(definition, frontend, bound))
         return checked_call(definition, frontend, given)
 
-    def visualize(self, *arguments: Any, **keywords: Any) -> Page:
+    def visualize(self, /, *arguments: Any, **keywords: Any) -> Page:
         """A page that shows which elements each program of a call touches; nothing is run.
 
         Args:

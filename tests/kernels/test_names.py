@@ -104,3 +104,21 @@ def test_a_symbols_name_is_what_python_reads():
     kernel(x, y, ﬁ=4)
     assert y.tolist() == [1, 2, 3]
     assert "ptx" in kernel.compile(x, y, fi=4, target=("cuda", 90)).asm
+
+
+def test_a_symbol_and_a_parameter_may_be_called_self():
+    def application(x, self):
+        self = x + 1  # noqa: F841
+
+    block = Symbol("self", constexpr=True)
+    x, y = torch.arange(3.0), torch.zeros(3)
+    ninetoothed.make(whole, application, (Tensor(1), Tensor(1)))(x=x, self=y)
+    assert y.tolist() == [1, 2, 3]
+
+    application = function("def application(x, y):\n y = x + 2\n", "application")
+    kernel = ninetoothed.make(
+        lambda *tensors: tuple(t.tile((block,)) for t in tensors), application, (Tensor(1),) * 2
+    )
+    for _ in range(2):
+        kernel(x, y, self=4)
+    assert y.tolist() == [2, 3, 4]
