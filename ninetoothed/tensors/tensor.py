@@ -88,7 +88,7 @@ class Tensor(Level):
         if value is not UNSET and not constexpr:
             raise ArrangementError("`value` is the default of a constant: it needs constexpr=True")
         options = _checked_options(shape_options, len(entries))
-        label, serial = name or "tensor", next(serials)
+        label, serial = _checked_name(name) or "tensor", next(serials)
         sizes = tuple(
             leaf(_size_leaf(f"{label}_size_{dim}", self, dim, options[dim], serial))
             if entry is None
@@ -239,6 +239,14 @@ def _checked_ndim(ndim: Any) -> int:
             f"a Tensor's ndim is a number of dimensions, at most {_MOST_DIMENSIONS}, not {shown(ndim)}"
         )
     return ndim
+
+
+def _checked_name(name: Any) -> str | None:
+    if name and not (isinstance(name, str) and name.isidentifier()):
+        raise ArrangementError(
+            f"a Tensor's name is a Python identifier, as in Tensor(1, name='x'), not {shown(name)}"
+        )
+    return name or None
 
 
 def _checked_shape(shape: Any) -> tuple[Any, ...]:

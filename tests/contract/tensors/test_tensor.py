@@ -325,3 +325,9 @@ def test_other_may_be_any_librarys_number(other):
 def test_other_is_a_number(other):
     with pytest.raises(ArrangementError, match="`other` of a Tensor is the number"):
         Tensor(1, other=other)
+
+
+@pytest.mark.parametrize("name", ["x y", "1a", "a.b", 3, ("x",)], ids=str)
+def test_a_name_is_an_identifier(name):
+    with pytest.raises(ArrangementError, match="a Tensor's name is a Python identifier"):
+        Tensor(1, name=name)
