@@ -178,7 +178,7 @@ class Operator:
     def __repr__(self) -> str:
         return f"<operator {self.definition.name} of {self.kernel!r}>"
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> Any:
         for argument in arguments:
             function = self._by_type.get(type(argument))
             if function is not None:

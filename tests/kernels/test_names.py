@@ -122,3 +122,7 @@ def test_a_symbol_and_a_parameter_may_be_called_self():
     for _ in range(2):
         kernel(x, y, self=4)
     assert y.tolist() == [2, 3, 4]
+
+    outputs = {"y": ninetoothed.like("x")}
+    operator = ninetoothed.op("ninetoothed_tests::called_self", kernel, outputs=outputs)
+    assert operator(x, self=4).tolist() == [2, 3, 4]
