@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic, has_values
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, has_values
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.magnitudes import RING, operations
 from ninetoothed.backends.triton.specialization.selections import (
@@ -21,6 +21,7 @@ from ninetoothed.backends.triton.specialization.selections import (
     is_held,
     taken,
 )
+from ninetoothed.backends.triton.specialization.size_arithmetic import arithmetic
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
@@ -235,6 +236,9 @@ class Assumptions:
                 if not reads_sequences(asked):
                     ranges = self._everywhere(parameter, access)
                     seen.add(self._fits(self._expression(asked), ranges))
+        # Of 32 bits each, and so is what is computed of several.
+        parts = {part for symbol in arithmetic(self._kernel) for part in symbol.walk()}
+        seen |= {self._fits(self._expression(part), {}) for part in parts}
         return _in_order(seen)
 
     def _everywhere(

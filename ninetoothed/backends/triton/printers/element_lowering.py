@@ -9,6 +9,7 @@ from ninetoothed.backends.triton.ir.trees import all_of, language
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.elements import rearranged
 from ninetoothed.backends.triton.printers.emission import Emission
+from ninetoothed.backends.triton.specialization.size_arithmetic import computed_of
 from ninetoothed.language import dtypes
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import called_name, place_changed
@@ -25,7 +26,10 @@ class ElementLowering(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """What a node becomes, which stands at its place."""
-        result = super().visit(node)
+        outsized, symbol = self._emission.facts.outsized, None
+        if outsized and isinstance(node, ast.expr):
+            symbol = computed_of(self._emission.lowered.program, node)
+        result = super().visit(node) if symbol not in outsized else self._emission.computed(symbol)
         if isinstance(result, ast.expr | ast.stmt) and "lineno" not in result.__dict__:
             nodes.at(result, node)
         return result

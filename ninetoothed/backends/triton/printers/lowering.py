@@ -217,8 +217,6 @@ class Lowering(OperatorLowering):
         return language("cast", value, element(dtypes.int32))
 
     def visit_SymbolValue(self, node: nodes.SymbolValue) -> ast.expr:
-        if as_symbol(node.symbol) in self._emission.facts.outsized:
-            return self._emission.computed(as_symbol(node.symbol))
         value = self._emission.tree(node.symbol)
         return value if self._emission.is_known(as_symbol(node.symbol)) else self._narrow(value)
 

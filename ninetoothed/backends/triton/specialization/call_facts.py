@@ -17,6 +17,7 @@ from ninetoothed.backends.triton.specialization import (
     magic_division,
     magnitudes,
     offsets,
+    size_arithmetic,
     size_ratios,
 )
 from ninetoothed.backends.triton.specialization.selections import (
@@ -200,7 +201,7 @@ def facts_of(
         size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(each for each, distance in beyond.items() if distance > limit),
-        outsized=frozenset(_outsized(kernel, environment)),
+        outsized=frozenset(size_arithmetic.outsized(kernel, environment)),
         magnitudes=magnitudes.magnitudes(kernel, adjacent, everywhere),
     )
 
@@ -216,34 +217,6 @@ def _selected(
         symbol = access.selections[place]
         # What other sizes or a number keep below this one may be beyond it where it is less.
         yield symbol, (low, max(high, ranges[symbol][1]) if varying else high)
-
-
-def _outsized(kernel: Definition, environment: Mapping[Symbol, int]) -> Iterator[Symbol]:
-    for symbol in arithmetic(kernel):
-        if any(_overflows(part, environment) for part in symbol.walk()):
-            yield symbol
-
-
-def _overflows(symbol: Symbol, environment: Mapping[Symbol, int]) -> bool:
-    """Whether the type that an operation's operands have does not hold its result, or a literal."""
-    operands = [operand for operand in symbol.operands if isinstance(operand, Symbol)]
-    leaves = [abs(int(leaf.evaluate(environment))) for leaf in symbol.leaves()]
-    limit = LARGEST_INT32 if max(leaves, default=0) <= LARGEST_INT32 else _LARGEST_INT64
-    held = [symbol, *(operand for operand in operands if operand.op == "const")]
-    return bool(operands) and any(abs(int(n.evaluate(environment))) > limit for n in held)
-
-
-@analysis
-def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
-    """What the program computes of sizes, but for what is known when it is compiled."""
-    values = (node.symbol for node in kernel.optimized.nodes() if isinstance(node, SymbolValue))
-    return tuple(
-        symbol
-        for symbol in dict.fromkeys(map(as_symbol, values))
-        if symbol.op not in ("leaf", "const")
-        and not is_constant_symbol(symbol)
-        and all(leaf.leaf.role != "index" for leaf in symbol.leaves())
-    )
 
 
 @analysis

@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ninetoothed.backends.triton.specialization.call_facts import CallFacts, arithmetic, facts_of
+from ninetoothed.backends.triton.specialization.call_facts import CallFacts, facts_of
 from ninetoothed.backends.triton.specialization.constant_sizes import (
     multiplies_tiles,
     width_symbols,
 )
 from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
 from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
+from ninetoothed.backends.triton.specialization.size_arithmetic import arithmetic
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.analysis import analysis

@@ -1,0 +1,87 @@
+"""What a program computes of sizes and strides, and which of it 32 bits do not hold in a call.
+
+Arithmetic on them has as many bits as it takes. What the arguments' own type does not hold, at least on the
+way, is computed before the launch, as Python computes it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
+from ninetoothed.program.constancy import is_constant_symbol
+from ninetoothed.program.nodes import LanguageRef, SourceStride, SymbolValue
+from ninetoothed.program.program import Program
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, minimum
+
+_LARGEST_INT64 = 2**63 - 1
+
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda left, right: left + right,
+    ast.Sub: lambda left, right: left - right,
+    ast.Mult: lambda left, right: left * right,
+}
+
+_CALLS: dict[str, Callable[..., Any]] = {
+    "abs": lambda value: maximum(value, 0 - value),
+    "maximum": maximum,
+    "minimum": minimum,
+}
+
+
+def outsized(kernel: Definition, environment: Mapping[Symbol, int]) -> Iterator[Symbol]:
+    """The arithmetic that 32 bits do not hold, at least on the way."""
+    for symbol in arithmetic(kernel):
+        if any(_overflows(part, environment) for part in symbol.walk()):
+            yield symbol
+
+
+def _overflows(symbol: Symbol, environment: Mapping[Symbol, int]) -> bool:
+    """Whether the type that an operation's operands have does not hold its result, or a literal."""
+    operands = [operand for operand in symbol.operands if isinstance(operand, Symbol)]
+    leaves = [abs(int(leaf.evaluate(environment))) for leaf in symbol.leaves()]
+    limit = LARGEST_INT32 if max(leaves, default=0) <= LARGEST_INT32 else _LARGEST_INT64
+    held = [symbol, *(operand for operand in operands if operand.op == "const")]
+    return bool(operands) and any(abs(int(n.evaluate(environment))) > limit for n in held)
+
+
+@analysis
+def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
+    """What the program computes of sizes and strides, but for what is known when it is compiled."""
+    program = kernel.optimized
+    found = (computed_of(program, node) for node in program.nodes() if isinstance(node, ast.expr))
+    return tuple(dict.fromkeys(symbol for symbol in found if symbol is not None))
+
+
+def computed_of(program: Program, node: ast.expr) -> Symbol | None:
+    """What an expression computes of sizes and strides; None where it is more than that, or less."""
+    symbol = _number(program, node)
+    if symbol is None or symbol.op in ("leaf", "const") or is_constant_symbol(symbol):
+        return None
+    return None if any(leaf.leaf.role == "index" for leaf in symbol.leaves()) else symbol
+
+
+def _number(program: Program, node: ast.expr) -> Symbol | None:
+    """A number that is made of sizes, strides and literals."""
+    if isinstance(node, SymbolValue):
+        return as_symbol(node.symbol)
+    if isinstance(node, SourceStride):
+        return as_symbol(program.parameter(node.parameter).source.strides[node.dim])
+    if isinstance(node, ast.Constant):
+        return constant(node.value) if type(node.value) is int else None
+    function, parts = None, list[ast.expr]()
+    if isinstance(node, ast.BinOp):
+        function, parts = _OPERATORS.get(type(node.op)), [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _applied(lambda value: 0 - value, [_number(program, node.operand)])
+    elif isinstance(node, ast.Call) and isinstance(node.func, LanguageRef) and not node.keywords:
+        function, parts = _CALLS.get(node.func.name), node.args
+    return None if function is None else _applied(function, [_number(program, p) for p in parts])
+
+
+def _applied(function: Callable[..., Any], parts: list[Symbol | None]) -> Symbol | None:
+    return None if None in parts else as_symbol(function(*parts))

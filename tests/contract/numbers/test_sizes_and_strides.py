@@ -1,0 +1,40 @@
+"""Arithmetic on sizes and strides cannot overflow, whatever it is made of."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+from ninetoothed import Tensor
+
+
+def a_product_with_a_stride(x, y):
+    y = x.source.stride(0) * 2  # noqa: F841
+
+
+def a_sum_of_a_stride_and_a_size(x, y):
+    y = x.source.stride(0) + x.source.shape[1]  # noqa: F841
+
+
+def a_sum_of_extrema_of_sizes(x, y):
+    n = x.source.shape[1]
+    y = abs(-n) + max(n, 3) + min(n, 3)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (a_product_with_a_stride, 2**31 + 2),
+        (a_sum_of_a_stride_and_a_size, 2**31 + 1),
+        (a_sum_of_extrema_of_sizes, 2**31 + 3),
+    ],
+    ids=lambda item: getattr(item, "__name__", ""),
+)
+def test_arithmetic_on_strides_and_of_what_is_computed_of_sizes_cannot_overflow(
+    application, expected
+):
+    kernel = ninetoothed.make(lambda x, y: (x, y.tile((1,))), application, (Tensor(2), Tensor(1)))
+    x, y = torch.zeros(1).as_strided((1, 2**30), (2**30 + 1, 0)), torch.empty(1, dtype=torch.int64)
+    kernel(x, y)
+    assert y.tolist() == [expected]
