@@ -19,6 +19,7 @@ from ninetoothed.parsing.objects import is_inlined, unbound, value_of
 from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.statements import StatementFrame
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
+from ninetoothed.program.effects import names_read
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import at
 from ninetoothed.program.program import Program
@@ -254,6 +255,7 @@ class FunctionFrame(StatementFrame):
                     continue
             elif not rebinds and name in counts:
                 self.check_one_tile(name, item, node)
+                self._check_kept(name, item, node)
             if isinstance(item, Cell):
                 # A variable handed over is the caller's own: assigning it rebinds it there.
                 item.name = item.name or self.state.fresh(name)
@@ -269,6 +271,20 @@ class FunctionFrame(StatementFrame):
             cell.value = self._held_by(self.caller_held(cell, item, node), name, node)
             self.cells[name] = cell
         self._make_locals(counts)
+
+    def _check_kept(self, name: str, item: Value, node: ast.AST) -> None:
+        """Raise where what the helper assigns goes nowhere: to a value that it does not read afterwards either."""
+        is_place = isinstance(item, Tile) and item.is_complete
+        if (
+            not is_place
+            and not isinstance(item, Known)
+            and name not in names_read(self.function.tree)
+        ):
+            raise self._mismatch(
+                f"assigns {name!r} and never reads it, and what it gets as it is a value: what is assigned is "
+                "lost. Give it the tile, or a variable, by its name",
+                node,
+            )
 
     def _check_given_once(
         self, paired: dict[str, Value | Cell], counts: dict[str, int], node: ast.AST

@@ -140,9 +140,42 @@ def a_generator_that_waits(x, n, y):
     y = x * 0 + a + b  # noqa: F841
 
 
+def an_item_of_a_list(x, n, y):
+    places = [y, x]
+    put(places[0], x)
+
+
+def an_entry_of_a_dictionary(x, n, y):
+    places = {"y": y}
+    put(places["y"], x)
+
+
+def a_value(x, n, y):
+    put(y * 2, x)
+
+
+def scaled_into(v, destination):
+    v = v * 2
+    destination = v
+
+
+def test_a_value_may_be_what_a_helper_goes_on_with():
+    def application(x, n, y):
+        pair = (x, n)
+        scaled_into(pair[0] + pair[1], (y, x)[0])
+
+    x, y = torch.arange(4.0), torch.zeros(4)
+    tensors = (Tensor(1), Tensor(0), Tensor(1))
+    ninetoothed.make(lambda x, n, y: (x.tile((4,)), n, y.tile((4,))), application, tensors)(x, 1, y)
+    assert y.tolist() == [2, 4, 6, 8]
+
+
 @pytest.mark.parametrize(
     ("application", "message"),
     [
+        (an_item_of_a_list, "assigns 'destination' and never reads it.*is lost. Give it the tile"),
+        (an_entry_of_a_dictionary, "what is assigned is lost"),
+        (a_value, "what is assigned is lost"),
         (one_variable_twice, "gets one variable as 'p' and as 'q'"),
         (a_tile_that_the_call_chooses, "only the running kernel knows which tile"),
         (a_generator_that_waits, "Make a list"),
