@@ -199,6 +199,7 @@ class Interpreter(Backend):
             chosen = self._drawn_meta(kernel, known)
         environment = known | chosen
         grid = kernel.verified_grid(environment)
+        check_tiles(kernel, environment)
         refusals = check_meetings(kernel, call, environment, grid)
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:

@@ -43,7 +43,7 @@ _UNEQUAL = "have not the same elements"
 
 #: Refusals that the language asks for, of what is drawn here.
 EXPECTED: tuple[str, ...] = (
-    r"A tile's size must be 1 or more, but got 0",
+    r"A tile's size must be 1 or more, but got 0|moves the elements of a tile that has none",
     r"it needs a size of at least 0\. No tile fits there",
     r"does not fit a tile of u?int|as it is given, does not hold",
     r"does not fit '\w+', whose elements are",

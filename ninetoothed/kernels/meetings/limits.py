@@ -199,6 +199,10 @@ def limits_of(kernel: Definition, use: Use, dims: tuple[int, ...]) -> frozenset[
     """The limits along a dimension of a tile, along several together, or with none those of the tile as a whole."""
     access = kernel.arrangement.accesses[use.parameter]
     chosen = {leaf: at for leaf, at in zip(access.selections, use.indices) if at is not None}
+    shape = kernel.program.parameter(use.parameter).tile_shape
+    if [shape[dim] for dim in dims] == [1]:
+        one = _limit(lane_of(0), {}, constant(1), True)
+        return frozenset() if one is None else frozenset({one})
     found = set()
     for lanes, (position, size, is_by_size) in _limits(kernel, use.parameter):
         known = set(lanes.values())

@@ -120,7 +120,15 @@ class Values(padding_values.Values):
             for one, other in dims
             if one is not None and other is not None and not {one, other} & {*loaded_values.HALVES}
         ]
-        for met_dims in [(), *((pair,) for pair in shared), *([shared] if len(shared) > 1 else [])]:
+        alone = [(pair,) for pair in shared]
+        if is_store:
+            # One element is stored to a dimension of size 1: not none.
+            alone += (
+                ((own, len(other.layout) - behind),)
+                for behind, (own, place) in enumerate(dims, 1)
+                if own is not None and own >= 0 and place is None
+            )
+        for met_dims in [(), *alone, *([shared] if len(shared) > 1 else [])]:
             a, b = (
                 self.side(use, tuple(pair[place] for pair in met_dims))
                 for place, use in enumerate(uses)

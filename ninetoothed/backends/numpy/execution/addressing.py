@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values.empty import empty_mask
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import LevelMask
 from ninetoothed.program.constancy import is_constant_symbol
@@ -71,6 +72,13 @@ class Addressing:
         )
         self._indices = _compiled(access.indices, access, environment)
         self._conditions = _compiled(access.conditions, access, environment)
+        #: For each condition, the tile's dimensions that it asks for a position in: numbers may decide it without.
+        self._asked = tuple(
+            tuple(dim for dim, lane in enumerate(lanes) if lane in set(as_symbol(asked).leaves()))
+            for asked in access.conditions
+        )
+        #: The tile's dimensions of size 0, of which each has one lane, without an element.
+        self._empty = frozenset(dim for dim, size in enumerate(self.tile) if not size)
 
     def indices(
         self,
@@ -99,13 +107,19 @@ class Addressing:
         lanes = self._lanes if positions is None else positions
         rank = len(self.tile) if rank is None else rank
         masks: list[np.ndarray] = []
+        if positions is None:
+            masks += (empty_mask(dim, rank) for dim in sorted(self._empty))
         for index, size, dims in zip(selection, self.selectable, self._followed):
             if not 0 <= index < size:
                 masks.append(_nowhere(rank, [lanes[dim] for dim in dims]))
-        for condition in self._conditions(sequences, *program, *selection, *lanes):
-            if not np.all(condition):
-                missing = (1,) * (rank - np.ndim(condition))
-                masks.append(np.asarray(condition, bool).reshape(missing + np.shape(condition)))
+        conditions = self._conditions(sequences, *program, *selection, *lanes)
+        for condition, asked in zip(conditions, self._asked):
+            if np.all(condition) or (positions is None and not self._empty.isdisjoint(asked)):
+                continue
+            mask = np.asarray(condition, bool)
+            if asked and not mask.ndim:
+                mask = np.zeros(np.broadcast_shapes(*(np.shape(lanes[dim]) for dim in asked)), bool)
+            masks.append(mask.reshape((1,) * (rank - mask.ndim) + mask.shape))
         return tuple(masks)
 
 

@@ -55,6 +55,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
             f"`None` cannot stand beside positions in `{name}`: select the elements first."
         )
     keys = _completed(keys, len(tile))
+    is_whole_tile = all(map(_is_whole, keys))
     if len(keys) > len(tile):
         raise ApplicationError(
             f"`{name}` is one tile of shape {tile} here, and takes no {len(keys)} indices."
@@ -72,7 +73,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
     for key, size in zip(keys, tile, strict=True):
         if isinstance(key, slice):
             dim = run + (len(together) if run >= runs_before else 0)
-            found, exists = _run(name, key, size)
+            found, exists = _run(name, key, size, is_whole_tile)
             shape = [1] * rank
             shape[dim] = found.size
             along.append(found.reshape(shape))
@@ -135,7 +136,7 @@ def _completed(keys: Sequence[Any], count: int) -> list[Any]:
     return [*keys[:place], *left_out, *keys[place + 1 :]]
 
 
-def _run(name: str, key: slice, size: int) -> tuple[Any, Any]:
+def _run(name: str, key: slice, size: int, may_have_none: bool) -> tuple[Any, Any]:
     """A slice's positions, to a power of two, and which of them there are."""
     try:
         start, stop, step = key.indices(size)
@@ -144,7 +145,7 @@ def _run(name: str, key: slice, size: int) -> tuple[Any, Any]:
             f"The bounds of a slice of `{name}` are needed at compile time: {error}."
         ) from error
     count = len(range(start, stop, step))
-    if not count:
+    if not count and not may_have_none:
         raise ApplicationError(
             f"A slice of `{name}`, along a dimension of size {size}, has no element."
         )

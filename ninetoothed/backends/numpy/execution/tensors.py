@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.execution.elements import positions, shape_of_al
 from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
 from ninetoothed.backends.numpy.language.identities import all_of, in_other_lanes
 from ninetoothed.backends.numpy.values.casting import cast_array
+from ninetoothed.backends.numpy.values.empty import EmptyMask
 from ninetoothed.backends.numpy.values.memory import Memory, reach
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
@@ -372,7 +373,10 @@ def _at_elements(is_outside: Any, exists: np.ndarray) -> Any:
 
 def _in_place(masks: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(
-        mask.view(LoadedLevelMask if isinstance(mask, LevelMask) else LoadedMask) for mask in masks
+        mask
+        if isinstance(mask, EmptyMask)
+        else mask.view(LoadedLevelMask if isinstance(mask, LevelMask) else LoadedMask)
+        for mask in masks
     )
 
 

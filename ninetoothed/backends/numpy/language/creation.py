@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values import context
+from ninetoothed.backends.numpy.values.empty import empty_mask
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, number
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -32,8 +33,8 @@ def integer(value: Any, what: str) -> int:
 def padded(size: Any) -> int:
     """The next power of two: the size that a tile has in a dimension of ``size``."""
     size = integer(size, "A tile's size")
-    if size < 1:
-        raise refuse(f"A tile's size must be 1 or more, but got {size}.")
+    if size < 0:
+        raise refuse(f"A tile's size must be 0 or more, but got {size}.")
     return next_power_of_2(size)
 
 
@@ -53,9 +54,9 @@ def arange(start: Any, end: Any) -> Tile:
     """The int32 values from ``start`` to ``end``, exclusive, held in a power of two of elements."""
     first, last = integer(start, "arange's start"), integer(end, "arange's end")
     size = last - first
-    if size <= 0:
-        raise refuse(f"arange's end must be greater than its start, but got {first} and {last}.")
-    if not -(2**31) <= first < last <= 2**31:
+    if size < 0:
+        raise refuse(f"arange's end must not be less than its start, but got {first} and {last}.")
+    if not -(2**31) <= first <= last <= 2**31:
         raise refuse(f"arange must fit in int32, but got {first} and {last}.")
     values = np.arange(first, first + padded(size), dtype=np.int32)
     return Tile(values, dtypes.int32, validity_of_shape(size))
@@ -64,10 +65,12 @@ def arange(start: Any, end: Any) -> Tile:
 def validity_of_shape(shape: Any) -> Validity:
     """Where the elements of a tile made of this shape exist: in the sizes that were asked for."""
     sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    validity = []
+    validity: list[Any] = []
     for dim, size in enumerate(sizes):
         asked, held = integer(size, "A tile's size"), padded(size)
-        if asked < held:
+        if not asked:
+            validity.append(empty_mask(dim, len(sizes)))
+        elif asked < held:
             beside = [-1 if other == dim else 1 for other in range(len(sizes))]
             validity.append((np.arange(held) < asked).reshape(beside))
     return tuple(validity)

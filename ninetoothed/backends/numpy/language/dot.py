@@ -110,8 +110,8 @@ def dot(
     _check_depth(input.shape[-1])
     a, b = (without_padding(tile, identity_of("dot")) for tile in (input, other))
     product = _product(a, b, input.dtype)
-    rows = (np.expand_dims(mask, -1) for mask in validity_after_reduction(input, -1, False))
-    columns = (np.expand_dims(mask, -2) for mask in validity_after_reduction(other, -2, False))
+    rows = (mask[..., None] for mask in validity_after_reduction(input, -1, False))
+    columns = (mask[..., None, :] for mask in validity_after_reduction(other, -2, False))
     return _accumulated(product, acc, dtype, (*rows, *columns))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array
+from ninetoothed.backends.numpy.values.empty import EmptyMask, is_reduced
 from ninetoothed.backends.numpy.values.tile import LevelMask, LoadedMask, Tile, Validity
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
@@ -58,6 +59,8 @@ def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> V
     kept = []
     along = tuple(mask for mask in tile.validity if mask.shape[axis] != 1)
     for mask in tile.validity:
+        if isinstance(mask, EmptyMask) and is_reduced(mask, axis):
+            continue
         if mask.shape[axis] == 1:
             if tile.shape[axis] == 1 or not isinstance(mask, LevelMask):
                 kept.append(mask)
@@ -71,7 +74,10 @@ def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> V
 def in_other_lanes(validity: Iterable[Any]) -> Validity:
     """Masks of elements that moved: a store to what they were loaded beside asks them."""
     return tuple(
-        mask.view(LevelMask if isinstance(mask, LevelMask) else np.ndarray) for mask in validity
+        mask
+        if isinstance(mask, EmptyMask)
+        else mask.view(LevelMask if isinstance(mask, LevelMask) else np.ndarray)
+        for mask in validity
     )
 
 

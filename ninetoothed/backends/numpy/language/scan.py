@@ -16,6 +16,7 @@ from ninetoothed.backends.numpy.language.reduction import (
 )
 from ninetoothed.backends.numpy.language.shape import wrapped_axis
 from ninetoothed.backends.numpy.values.casting import cast_array
+from ninetoothed.backends.numpy.values.empty import check_any
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -94,6 +95,7 @@ def topk(x: Any, k: Any, dim: Any = None) -> Tile:
     """The ``k`` greatest elements along the last dimension, the greatest first."""
     tile = as_tile(x)
     _check_last("topk", tile, dim)
+    check_any("topk", tile.ndim, tile.validity)
     count, size = integer(k, "topk's k"), tile.shape[-1]
     if not 1 <= count <= size or count & (count - 1):
         raise refuse(f"ntl.topk needs a power of two from 1 to {size}, but got {count}.")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape, validity_of_shape
 from ninetoothed.backends.numpy.language.identities import exists, in_other_lanes
+from ninetoothed.backends.numpy.values.empty import EmptyMask, check_any, empty_mask
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
@@ -61,7 +62,8 @@ def broadcast_to(input: Any, *shape: Any) -> Tile:
     )
     if tile.ndim and not fits:
         raise refuse(f"A tile of shape {tile.shape} does not broadcast to {target}.")
-    repeated = [mask for mask in validity_of_shape(_listed(shape)) if _is_repeated(tile, mask)]
+    made = validity_of_shape(_listed(shape))
+    repeated = [mask for mask in made if isinstance(mask, EmptyMask) or _is_repeated(tile, mask)]
     result = _in_shape(tile, target)
     return Tile(result.data, result.dtype, (*result.validity, *repeated)) if repeated else result
 
@@ -117,6 +119,9 @@ def _reshaped(tile: Tile, shape: tuple[int, ...]) -> Tile:
 def _reshaped_validity(tile: Tile, shape: tuple[int, ...]) -> Validity:
     if not tile.validity:
         return ()
+    if any(isinstance(mask, EmptyMask) for mask in tile.validity):
+        check_any("reshape", len(shape), tile.validity)
+        return (empty_mask(0, 1),) if shape else ()
     kept = [dim for dim, size in enumerate(tile.shape) if size != 1]
     if [tile.shape[dim] for dim in kept] != [size for size in shape if size != 1]:
         return (exists(tile).reshape(shape),)
@@ -162,22 +167,32 @@ def cat(input: Tile, other: Tile, can_reorder: bool = False) -> Tile:
         )
     dtype = _of_one_type("cat", input, other)
     return Tile(
-        np.concatenate((input.data, other.data)), dtype, _of_both(np.concatenate, input, other)
+        np.concatenate((input.data, other.data)),
+        dtype,
+        _of_both("cat", 1, np.concatenate, input, other),
     )
 
 
-def _of_both(together: Callable[[list[Any]], Any], a: Tile, b: Tile) -> Validity:
+def _of_both(
+    name: str, ndim: int, together: Callable[[list[Any]], Any], a: Tile, b: Tile
+) -> Validity:
     """Where the elements of two tiles exist that are put together."""
+    check_any(name, ndim, a.validity, b.validity)
     return (together([exists(a), exists(b)]),) if a.validity or b.validity else ()
 
 
 def join(a: Any, b: Any) -> Tile:
     """Both tiles side by side in a new last dimension of size 2."""
     left, right = broadcast(a, b)
-    dtype = _of_one_type("join", left, right)
-    side_by_side = functools.partial(np.stack, axis=-1)
-    validity = _of_both(side_by_side, left, right)
-    return Tile(side_by_side((left.data, right.data)), dtype, validity)
+    return _side_by_side("join", left, right, left.ndim + 1)
+
+
+def _side_by_side(name: str, left: Tile, right: Tile, ndim: int) -> Tile:
+    """Two tiles of one shape in a new last dimension, to be in a result of so many."""
+    dtype = _of_one_type(name, left, right)
+    together = functools.partial(np.stack, axis=-1)
+    validity = _of_both(name, ndim, together, left, right)
+    return Tile(together((left.data, right.data)), dtype, validity)
 
 
 def split(a: Tile) -> tuple[Tile, Tile]:
@@ -196,7 +211,8 @@ def split(a: Tile) -> tuple[Tile, Tile]:
 
 def interleave(a: Any, b: Any) -> Tile:
     """The elements of both tiles in turn along the last dimension."""
-    joined = join(a, b)
+    left, right = broadcast(a, b)
+    joined = _side_by_side("interleave", left, right, max(left.ndim, 1))
     if joined.ndim == 1:
         return joined
     return _reshaped(joined, (*joined.shape[:-2], 2 * joined.shape[-2]))
@@ -219,6 +235,7 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
     """``src``'s elements at ``index`` along ``axis``; the shape is ``index``'s."""
     if index.dtype.kind == "float":
         raise refuse(f"ntl.gather needs an integer index, but got {index.dtype}.")
+    check_any("gather", src.ndim, src.validity, index.validity)
     if src.ndim != index.ndim:
         raise refuse(
             f"ntl.gather needs an index of the source's rank, but got {index.shape} for {src.shape}."

@@ -8,10 +8,12 @@ other dimensions were given or that an operation handed on.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values.empty import EmptyMask
 from ninetoothed.backends.numpy.values.tile import (
     FEW_MASKS,
     LoadedMask,
@@ -85,15 +87,23 @@ def _kept(value: Tile, before: Tile) -> Tile:
     data = np.where(is_given, value.data, before.data)
     if all(_is_among(mask, value.validity) for mask in before.validity):
         return Tile(data, value.dtype, before.validity)
-    exists = np.logical_and.reduce(np.broadcast_arrays(*value.validity))
+    # What has no element for a size of 0 has none afterwards, and says along which dimension.
+    sizes = {mask.along.shape for mask in value.validity if isinstance(mask, EmptyMask)}
+    either: list[Any] = [mask for mask in before.validity if _is_empty_in(mask, sizes)]
+    after = [mask for mask in value.validity if not (either and isinstance(mask, EmptyMask))]
+    exists = np.logical_and.reduce(np.broadcast_arrays(np.True_, *after))
+    earlier = [mask for mask in before.validity if not (either and isinstance(mask, EmptyMask))]
     # A lane that keeps what it had is stored where it was: what was loaded stays so.
-    either = []
     for kind in (LoadedMask, np.ndarray):
-        own = [mask for mask in before.validity if _is_loaded(mask) is (kind is LoadedMask)]
+        own = [mask for mask in earlier if _is_loaded(mask) is (kind is LoadedMask)]
         if own:
             existed = np.logical_and.reduce(np.broadcast_arrays(*own))
             either.append(np.asarray(exists | existed).view(kind))
     return Tile(data, value.dtype, tuple(either))
+
+
+def _is_empty_in(mask: Any, shapes: Collection[tuple[int, ...]]) -> bool:
+    return isinstance(mask, EmptyMask) and mask.along.shape in shapes
 
 
 def _is_among(mask: Any, validity: Validity) -> bool:

@@ -7,8 +7,13 @@ from typing import Any
 
 from ninetoothed.backends.triton.ir.trees import all_of, arranged, language, name, spread
 from ninetoothed.backends.triton.printers.element_lowering import ElementLowering
+from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.definition import Definition
 from ninetoothed.program import nodes
+from ninetoothed.program.types import Shape, type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.simplify import simplify
+from ninetoothed.tensors.access import is_power_of_two
 
 
 class ValidityLowering(ElementLowering):
@@ -64,9 +69,18 @@ class ValidityLowering(ElementLowering):
         if isinstance(mask, nodes.Within):
             return self._within(mask)
         assert isinstance(mask, nodes.Held)
-        if mask.name in self._everywhere:
+        if mask.name in self._everywhere or self._is_along_none(mask):
             return None
         return _followed(mask)
+
+    def _is_along_none(self, mask: nodes.Held) -> bool:
+        """Whether a dimension that is not followed has a size of 0: that no element is there says nothing of the rest."""
+        empty = dict.fromkeys(self._emission.facts.empty, 0)
+        if not empty:
+            return False
+        shape = _shapes(self._emission.kernel).get(mask.name, ())
+        rest = (size for dim, size in enumerate(shape) if dim not in mask.layout)
+        return any(isinstance(n, Symbol) and simplify(n.substitute(empty)) == 0 for n in rest)
 
     def _within(self, mask: nodes.Within) -> ast.expr | None:
         """Where positions are below a size; None where that is a power of two."""
@@ -74,9 +88,10 @@ class ValidityLowering(ElementLowering):
         size = known_size(inner.symbol) if isinstance(inner, nodes.SymbolValue) else None
         if isinstance(inner, ast.Constant):
             size = inner.value
-        width = self.visit_Padded(nodes.at(nodes.Padded(value=nodes.clone(inner)), inner))
-        if size is not None and not isinstance(width, ast.Call) and not isinstance(size, int):
+        powers = self._emission.facts.powers_of_two
+        if isinstance(size, Symbol) and (is_power_of_two(size) or size in powers):
             return None
+        width = self.visit_Padded(nodes.at(nodes.Padded(value=nodes.clone(inner)), inner))
         lanes: ast.expr = language("arange", ast.Constant(0), width)
         if len(mask.layout) > 1:
             lanes = spread(lanes, mask.layout)
@@ -94,6 +109,18 @@ class ValidityLowering(ElementLowering):
         first = masks[0]
         subject = first.tile.parameter if isinstance(first, nodes.Mask) else "element"
         return self._emission.named(f"{subject}_mask", all_of(needed))
+
+
+@analysis
+def _shapes(kernel: Definition) -> dict[str, Shape]:
+    """The shapes of the variables of which one is known."""
+    assigned = (node for node in kernel.optimized.nodes() if isinstance(node, ast.Assign))
+    targets = (target for node in assigned for target in node.targets)
+    return {
+        target.id: shape
+        for target in targets
+        if isinstance(target, ast.Name) and (shape := type_of(target).shape) is not None
+    }
 
 
 def _followed(mask: nodes.Held) -> ast.expr:

@@ -31,6 +31,7 @@ from ninetoothed.backends.triton.specialization.selections import (
     taken,
     unguarded,
 )
+from ninetoothed.backends.triton.specialization.tiles import made_sizes
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
@@ -63,7 +64,7 @@ class CallFacts:
         adjacent: the strides that are worth writing as the next dimension's size times its stride.
         bounds: dividends that have no more than so many bits (`magic_division`).
         powers_of_two: tile sizes, other than those known to be, that are powers of two.
-        empty: tile sizes that are 0.
+        empty: sizes of tiles, of what the program makes too, that are 0.
         float8: the tensors of 8-bit floats; Triton makes none of them from an integer.
         booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
         beside_float64: the tensors and scalars with their element types, where one of these is float64.
@@ -195,7 +196,11 @@ def facts_of(
             for size, n in tile_sizes.items()
             if is_power_of_two(n) and not is_power_of_two(size)
         ),
-        frozenset(as_symbol(size) for size, n in tile_sizes.items() if n == 0),
+        frozenset(
+            size
+            for size in {*map(as_symbol, tile_sizes), *made_sizes(kernel)}
+            if not evaluated(size, environment)
+        ),
         wide=wide,
         is_long=_longest(kernel, environment) > LARGEST_INT32,
         size_ratios=frozenset(divisors),

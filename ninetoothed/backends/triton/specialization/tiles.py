@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Mapping
 
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.program.nodes import ElementLoad, ElementPlace, ElementStore, location
+from ninetoothed.program.effects import called_name, operation_of
+from ninetoothed.program.nodes import (
+    ElementLoad,
+    ElementPlace,
+    ElementStore,
+    Padded,
+    SymbolValue,
+    location,
+)
+from ninetoothed.program.types import type_of
 from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tensors.meta_operation import Shape
@@ -26,8 +36,22 @@ def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
     for parameter in kernel.tensor_parameters:
         if parameter.name in tiled:
             _check(kernel, f"the tile of `{parameter.name}`", parameter.tile_shape, environment)
+    for symbol, node in made_sizes(kernel).items():
+        if (size := int(symbol.evaluate(environment))) < 0:
+            raise ApplicationError(
+                f"A tile's size must be 0 or more, but in this call `{symbol}` is {size}.",
+                location(node),
+            )
+    for node, sizes in _moved(kernel):
+        if any(size.evaluate(environment) == 0 for size in sizes):
+            raise ApplicationError(
+                f"`ntl.{called_name(node)}` moves the elements of a tile that has none in this call: one of its "
+                "sizes is 0. Launch the kernel only where there are some, or move them in one dimension.",
+                location(node),
+            )
     for node in _elements(kernel):
-        for count in node.view.shape:
+        shape = kernel.program.parameter(node.parameter).tile_shape
+        for count in () if node.view.is_whole(shape) else node.view.shape:
             if as_symbol(count).evaluate(environment) < 1:
                 raise ApplicationError(
                     f"A slice of `{node.parameter}` has no element in this call: `{count}` is "
@@ -35,6 +59,44 @@ def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
                     location(node),
                 )
         _check(kernel, f"a part of the tile of `{node.parameter}`", node.view.shape, environment)
+
+
+@analysis
+def made_sizes(kernel: Definition) -> dict[Symbol, ast.AST]:
+    """The sizes of what the program makes, of `full`, `arange` and their kin, and where each stands first."""
+    found: dict[Symbol, ast.AST] = {}
+    for node in kernel.optimized.nodes():
+        if isinstance(node, Padded) and isinstance(node.value, SymbolValue):
+            found.setdefault(as_symbol(node.value.symbol), node)
+    return found
+
+
+#: What moves elements and leaves open, where there are none, for which rows that is so.
+_MOVING = frozenset({"reshaped", "joined", "interleaved", "gathered", "topk"})
+
+
+@analysis
+def _moved(kernel: Definition) -> list[tuple[ast.Call, list[Symbol]]]:
+    """Calls whose result has several dimensions and which move elements, with the sizes of what they move."""
+    found: list[tuple[ast.Call, list[Symbol]]] = []
+    for node in kernel.program.nodes():
+        if not isinstance(node, ast.Call):
+            continue
+        operation = operation_of(node)
+        if operation is None or not _MOVING & {operation.shape, operation.name}:
+            continue
+        own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        given = [*own, *node.args, *(keyword.value for keyword in node.keywords)]
+        shapes = (type_of(operand).shape or () for operand in given)
+        sizes = [_asked(size) for shape in shapes for size in shape if isinstance(size, Symbol)]
+        if sizes and (type_of(node).rank or 0) > 1:
+            found.append((node, sizes))
+    return found
+
+
+def _asked(size: Symbol) -> Symbol:
+    """The size that was asked for, of one that is padded."""
+    return as_symbol(size.operands[0]) if size.op == "padded" else size
 
 
 @analysis
