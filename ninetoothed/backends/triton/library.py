@@ -33,6 +33,7 @@ from ninetoothed.backends.triton.scans import (  # noqa: F401
     flip_existing,
     flip_scattered,
     flip_whole,
+    gather,
     is_one_long,
     packed,
     packed_axis,

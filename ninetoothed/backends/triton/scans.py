@@ -1,7 +1,11 @@
-"""Scans and flips along a dimension, for emitted kernels.
+"""Scans, flips and gathers along a dimension, for emitted kernels.
 
 Where a thread holds several copies of an element, which Triton may have in a tile with dimensions of size 1,
 its scans are wrong or refused (seen in 3.6, on an H200). So a tile is scanned without such dimensions.
+
+3.6 does not compile a gather in two or more dimensions whose index is longer than a short source, where a program
+has several warps: each has a part of the index, and is asserted to have the source's. A source that is repeated
+till it is as long as its index has its lanes where the index has them.
 """
 
 from __future__ import annotations
@@ -138,3 +142,33 @@ def flip_whole(value, dim: tl.constexpr):
         return value
     else:
         return tl.flip(value, dim)
+
+
+@triton.constexpr_function
+def _times(src: Any, index: Any, axis: int) -> int:
+    """How many times as long as its source the index of a tile of two or more dimensions is."""
+    source, wanted = _shape(src), _shape(index)
+    fits = len(source) == len(wanted) > 1 and -len(source) <= axis < len(source)
+    return wanted[axis] // source[axis] if fits else 1
+
+
+@triton.constexpr_function
+def _repeated(src: Any, times: int, axis: int, is_one: bool) -> tuple[int, ...]:
+    """The shape of a source that comes several times, in a dimension of its own or as one."""
+    sizes = _shape(src)
+    place = axis % len(sizes)
+    own = (times * sizes[place],) if is_one else (times, sizes[place])
+    return (*sizes[:place], *own, *sizes[place + 1 :])
+
+
+@triton.jit
+def gather(src, index, axis: tl.constexpr):
+    """Triton's own, with an index of any length."""
+    times: tl.constexpr = _times(src, index, axis)
+    if times > 1:
+        apart: tl.constexpr = _repeated(src, times, axis, False)
+        together: tl.constexpr = _repeated(src, times, axis, True)
+        several = tl.broadcast_to(tl.expand_dims(src, axis % len(src.shape)), apart)
+        return tl.gather(tl.reshape(several, together), index, axis)
+    else:
+        return tl.gather(src, index, axis)

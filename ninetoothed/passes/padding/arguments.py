@@ -73,7 +73,8 @@ class Arguments(Given):
 
     def named_alone(self, wish: str, value: ast.expr) -> ast.expr:
         """A value by a name, which it is given where it has none."""
-        if isinstance(value, ast.Constant | ast.Name):
+        signed = value.operand if isinstance(value, ast.UnaryOp) else value
+        if isinstance(signed, ast.Constant) or isinstance(value, ast.Name):
             return value
         draft = self.analysis.draft
         name = draft.fresh(wish)
@@ -89,11 +90,12 @@ class Arguments(Given):
         node.keywords = [*keywords, at(ast.keyword(arg="mask", value=mask), node)]
         del node.args[2 - self.first :]
 
-    def mask(self, index: int, identity: str, axis: int | None = None) -> None:
+    def mask(self, index: int, identity: str, axis: int | None = None, name: str = "") -> None:
         """Put the identity into the padding of an argument; of masks that depend on ``axis`` alone."""
-        node, value = self.get(index), with_rank(self.known(index))
+        node, value = self.node_of(name, index), self.named.get(name, self.known(index))
+        value = with_rank(value)
         validity = to_be_masked(value.validity, identity, axis)
         masks = self.analysis.masks(replace(value, validity=tuple(validity)), self.node)
         if node is not None and masks:
             masked = Masked(value=node, masks=masks, identity=identity)
-            self.put(index, at(masked, node))
+            self.put_named(name, index, at(masked, node))

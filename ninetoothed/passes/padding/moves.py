@@ -121,7 +121,9 @@ def _split(arguments: Arguments, operation: Operation) -> Known:
 
 
 def _gathered(arguments: Arguments, operation: Operation) -> Known:
-    index = arguments.named["index"] if "index" in arguments.named else arguments.known(1)
+    index = arguments.named.get("index", arguments.known(1))
+    # A position that does not exist may be any number, and is none of the source's.
+    arguments.mask(1, "zero", name="index")
     result = captured(arguments, [0])
     return joined([result, in_other_lanes(index)]).changed() if index.validity else result
 

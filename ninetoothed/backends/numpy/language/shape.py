@@ -247,13 +247,13 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
                 f"ntl.gather needs an index like the source but in axis {place}, yet got "
                 f"{index.shape} for {src.shape}."
             )
-    try:
-        data = np.take_along_axis(src.data, index.data, place)
-        validity = in_other_lanes(index.validity)
-        if src.validity:
-            validity = (*validity, np.take_along_axis(exists(src), index.data, place))
-        return Tile(data, src.dtype, validity)
-    except IndexError as error:
+    # A position that does not exist may be any number, and is none of the source's.
+    at = np.where(exists(index), index.data, 0) if index.validity else index.data
+    if np.any((at < 0) | (at >= src.shape[place])):
         raise refuse(
             f"ntl.gather's index leaves axis {place} of the source, of size {src.shape[place]}."
-        ) from error
+        )
+    validity = in_other_lanes(index.validity)
+    if src.validity:
+        validity = (*validity, np.take_along_axis(exists(src), at, place))
+    return Tile(np.take_along_axis(src.data, at, place), src.dtype, validity)

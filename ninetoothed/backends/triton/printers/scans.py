@@ -1,5 +1,5 @@
 """Scans of tiles that may have dimensions of size 1, which Triton's own are not to be used for; what is in order;
-and `softmax` along any dimension."""
+gathers in several dimensions; and `softmax` along any dimension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ninetoothed.program.types import ValueType
 #: What is done by functions of the library that take the same arguments.
 _ORDERS = frozenset({"histogram", "sort", "topk"})
 
-NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "softmax", *_ORDERS})
+NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "gather", "softmax", *_ORDERS})
 
 
 def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission) -> ast.expr:
@@ -26,7 +26,10 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
     if called == "softmax":
         return _softmax(node)
     tile = scanned.items[0] if scanned.items else scanned
-    if called in _ORDERS:
+    if called == "gather" and tile.rank in (None, 1):
+        # A descriptor has a method of this name.
+        return node
+    if called in _ORDERS or called == "gather":
         of_all = [*Given(node).all_from(0)] if isinstance(node.func, ast.Attribute) else node.args
         return ast.Call(emission.function(called), of_all, node.keywords)
     if tile.shape and all(isinstance(size, int) and size > 1 for size in tile.shape):
