@@ -141,6 +141,10 @@ class CompilationError(NineToothedError, RuntimeError):
     """The backend's compiler refused the generated source."""
 
 
+class ShapeError(ApplicationError, CompilationError):
+    """Tiles of the sizes that a call gives do not fit each other, which a backend found."""
+
+
 class PluginError(NineToothedError, RuntimeError):
     """A frontend or a backend is missing, broken or ambiguous."""
 

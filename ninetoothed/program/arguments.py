@@ -9,7 +9,7 @@ from typing import Any
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import Padded, SymbolValue
 from ninetoothed.program.types import Shape, padded, type_of
-from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.expr import Symbol, as_expression
 
 #: What the functions of the language call their first argument.
 FIRST = ("input", "x", "condition", "src", "a")
@@ -127,7 +127,9 @@ def size_of(node: ast.expr) -> Any:
     if isinstance(node, Padded):
         return size_of(node.value)
     if isinstance(node, SymbolValue):
-        return node.symbol
+        # Its number, where sizes are known (`inference.infer`).
+        found = type_of(node).number
+        return padded(node.symbol if found is None else found)
     if isinstance(node, ast.Constant):
         return padded(node.value) if isinstance(node.value, int) else None
     return _known(type_of(node).number)
@@ -135,6 +137,7 @@ def size_of(node: ast.expr) -> Any:
 
 def _known(number: Any) -> Any:
     """A number as a dimension; a symbol is one where it stands for its next power of two."""
+    number = as_expression(number) if isinstance(number, Symbol) else number
     if isinstance(number, Symbol):
         return number.operands[0] if number.op == "padded" else None
     return number if isinstance(number, int) and number & (number - 1) == 0 else None

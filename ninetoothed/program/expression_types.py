@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +57,7 @@ class Expressions:
         given: the element types of tensors and scalars that a call gives.
         is_checked: whether what cannot be is an error; then nothing is known by what was declared, which a
             call need not give.
+        sizes: the values of symbols, where those of a call are asked.
     """
 
     def __init__(
@@ -64,8 +65,10 @@ class Expressions:
         parameters: Mapping[str, Any],
         given: Mapping[str, DType] | None = None,
         is_checked: bool = False,
+        sizes: Mapping[Symbol, int] | None = None,
     ) -> None:
         self.parameters = parameters
+        self.sizes = sizes or {}
         self.dtypes = {
             **({} if is_checked else {name: each.dtype for name, each in parameters.items()}),
             **(given or {}),
@@ -94,6 +97,12 @@ class Expressions:
         if self.is_checked:
             raise ApplicationError(message, nodes.location(node))
 
+    def held(self, sizes: Iterable[Any]) -> Shape:
+        """The shape that a tile of these sizes is held in."""
+        if self.sizes:
+            sizes = [as_symbol(size).substitute(self.sizes) for size in sizes]
+        return held_shape(sizes)
+
     def parts(self, node: ast.AST) -> None:
         """Types all that a node is made of."""
         for name in node._fields:
@@ -119,20 +128,20 @@ class Expressions:
         if isinstance(node, nodes.Forwarded):
             self.of(node.value)
         parameter = self.parameters[node.tile.parameter]
-        return of_dtype(self.dtype_of(parameter.name), held_shape(parameter.tile_shape))
+        return of_dtype(self.dtype_of(parameter.name), self.held(parameter.tile_shape))
 
     def _offsets(self, node: nodes.Offsets) -> ValueType:
         """Positions are natural where no element of the tile can lie before its source."""
         self.parts(node.tile)
         parameter = self.parameters[node.tile.parameter]
         if node.dim is None:
-            return replace(INTEGER, shape=held_shape(parameter.tile_shape))
+            return replace(INTEGER, shape=self.held(parameter.tile_shape))
         access = parameter.access
         reached = as_symbol(access.indices[node.dim])
         leaves = set(reached.leaves())
         sizes = (s for s, lane in zip(parameter.tile_shape, access.coordinates) if lane in leaves)
         natural = interval(reached)[0] >= 0
-        return ValueType(held_shape(sizes), "int", None, natural)
+        return ValueType(self.held(sizes), "int", None, natural)
 
     def _source_load(self, node: nodes.SourceLoad | nodes.SourcePlace) -> ValueType:
         shape = self.chosen(node, [self.of(index) for index in node.indices], "indices")
@@ -147,7 +156,7 @@ class Expressions:
         chosen = self.chosen(node, types[len(types) - view.chosen :], "positions")
         if chosen is None:
             return None
-        counts = held_shape(view.shape)
+        counts = self.held(view.shape)
         return (*counts[: view.before], *chosen, *counts[view.before :])
 
     def chosen(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
@@ -285,6 +294,8 @@ class Expressions:
         if value.items is not None:
             index = parts[0].value if isinstance(parts[0], ast.Constant) else None
             fits = isinstance(index, int) and -len(value.items) <= index < len(value.items)
+            if isinstance(index, int) and not fits:
+                self.refuse(node, f"There is no item {index} of {len(value.items)}.")
             return value.items[index] if fits and len(parts) == 1 else UNKNOWN  # type: ignore[index]
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             return COUNT
@@ -355,7 +366,7 @@ class Expressions:
             shape = self.view_shape(tile)
         else:
             self.parts(tile)
-            shape = held_shape(self.parameters[tile.parameter].tile_shape)
+            shape = self.held(self.parameters[tile.parameter].tile_shape)
         return self.laid(shape, node.layout)
 
     def laid(self, shape: Shape | None, layout: tuple[int | None, ...]) -> ValueType:
@@ -381,7 +392,7 @@ def _size(size: Any) -> ValueType:
 
 
 def _symbol(expressions: Expressions, node: nodes.SymbolValue) -> ValueType:
-    symbol = as_symbol(node.symbol)
+    symbol = as_symbol(node.symbol).substitute(expressions.sizes)
     return ValueType((), "int", None, interval(symbol)[0] >= 0, symbol)
 
 

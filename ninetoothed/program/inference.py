@@ -36,19 +36,19 @@ from ninetoothed.program.types import (
     UNKNOWN,
     ValueType,
     held,
-    held_shape,
     may_fit,
     met,
     type_of,
     unlike,
 )
+from ninetoothed.symbols.expr import Symbol
 
 
 class Inference(Expressions):
     """Walks statements in order, knowing what variables are.
 
     Args:
-        parameters, given, is_checked: as of `Expressions`.
+        parameters, given, is_checked, sizes: as of `Expressions`.
         helpers: functions that the language calls back.
     """
 
@@ -58,8 +58,9 @@ class Inference(Expressions):
         given: Mapping[str, DType] | None = None,
         is_checked: bool = False,
         helpers: Mapping[str, ast.FunctionDef] | None = None,
+        sizes: Mapping[Symbol, int] | None = None,
     ) -> None:
-        super().__init__(parameters, given, is_checked)
+        super().__init__(parameters, given, is_checked, sizes)
         self.helpers = helpers or {}
 
     def block(self, body: list[ast.stmt]) -> None:
@@ -167,9 +168,10 @@ class Inference(Expressions):
         value = self.of(node.value)
         self.parts(node.tile)
         self.require_fit(node, node.tile.parameter)
-        shape = held_shape(self.parameters[node.tile.parameter].tile_shape)
+        shape = self.held(self.parameters[node.tile.parameter].tile_shape)
         # Of two tiles' sizes the arrangement is to tell: where these do not match, neither do the grids.
         is_tile = isinstance(node.value, Load) and len(value.shape or ()) <= len(shape)
+        is_tile &= not self.sizes
         if not is_tile and not may_fit(value.shape, shape):
             self.refuse(node, not_stored(value, f"`{node.tile.parameter}`", shape))
 
@@ -291,6 +293,7 @@ def infer(
     given: Mapping[str, DType] | None = None,
     is_checked: bool = False,
     booleans: Collection[str] = (),
+    sizes: Mapping[Symbol, int] | None = None,
 ) -> None:
     """Types the nodes of a Program.
 
@@ -300,12 +303,13 @@ def infer(
         is_checked: whether what cannot be, whatever the sizes, is an error; by what a call gives alone, not
             by what was declared.
         booleans: tensors that hold truth values.
+        sizes: the values of symbols, where what cannot be with those of a call is asked.
 
     Raises:
         ApplicationError: located.
     """
     given = {**(given or {}), **dict.fromkeys(booleans, dtypes.bool)}
     parameters = {parameter.name: parameter for parameter in program.parameters}
-    Inference(parameters, given, is_checked, program.helpers).block(program.body)
+    Inference(parameters, given, is_checked, program.helpers, sizes).block(program.body)
     for helper in program.helpers.values():
-        Inference(parameters, given).block(helper.body)
+        Inference(parameters, given, sizes=sizes).block(helper.body)

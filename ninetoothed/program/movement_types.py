@@ -8,7 +8,7 @@ from typing import Any
 
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.typed_calls import Call, shown
-from ninetoothed.program.types import Shape, ValueType, is_one, together
+from ninetoothed.program.types import Shape, ValueType, differ, is_one, together
 from ninetoothed.symbols.expr import Symbol
 
 
@@ -18,6 +18,7 @@ def _moved(call: Call, shape: Shape | None) -> ValueType:
 
 
 def _transposed(call: Call, operation: Operation) -> ValueType:
+    call.require_axes(call.listed("dims", 1))
     shape, order = call.type(0).shape, call.numbers("dims", 1)
     if shape is None or order is None:
         return _moved(call, None)
@@ -34,6 +35,7 @@ def _transposed(call: Call, operation: Operation) -> ValueType:
 
 
 def _expanded(call: Call, operation: Operation) -> ValueType:
+    call.require_axes(call.listed("axis", 1))
     shape, axes = call.type(0).shape, call.numbers("axis", 1)
     if shape is None or not axes:
         return _moved(call, None)
@@ -43,11 +45,15 @@ def _expanded(call: Call, operation: Operation) -> ValueType:
         call.refuse(f"Axis {outside[0]} is out of range for a tile of {rank} dimensions.")
         return _moved(call, None)
     added, old = {axis % rank for axis in axes}, iter(shape)
+    if len(added) < len(axes):
+        call.refuse(f"`ntl.expand_dims` was given an axis twice: {tuple(axes)}.")
+        return _moved(call, None)
     return _moved(call, tuple(1 if dim in added else next(old) for dim in range(rank)))
 
 
 def _broadcast_to(call: Call, operation: Operation) -> ValueType:
-    value, shape = call.type(0), call.shape(1)
+    value, shape = call.type(0), call.sizes(1)
+    call.require_tile(call.get(0), operation.name)
     if value.shape and shape is not None:
         pairs = zip(value.shape, shape)
         fits = len(value.shape) == len(shape) and not any(
@@ -61,7 +67,7 @@ def _broadcast_to(call: Call, operation: Operation) -> ValueType:
 
 
 def _reshaped(call: Call, operation: Operation) -> ValueType:
-    value, shape = call.type(0), call.shape(1)
+    value, shape = call.type(0), call.sizes(1)
     before, after = elements(value.shape), elements(shape)
     if isinstance(before, int) and isinstance(after, int) and before != after:
         call.refuse(
@@ -83,13 +89,24 @@ def elements(shape: Shape | None) -> Any:
 
 def _broadcast_both(call: Call, operation: Operation) -> ValueType:
     both = call.type(0), call.named("other", 1)
+    _require_two(call, operation)
     shape = call.met(both, operation.name)
     return ValueType(items=tuple(replace(each, shape=shape, number=None) for each in both))
 
 
+def _require_two(call: Call, operation: Operation) -> None:
+    """Two tiles are given."""
+    one, other = operation.operands
+    if call.get(0) is None or call.node_of(other, 1) is None:
+        call.refuse(f"`ntl.{operation.name}` needs two tiles, `{one}` and `{other}`.")
+    for node in (call.get(0), call.node_of(other, 1)):
+        call.require_tile(node, operation.name)
+
+
 def _pair(call: Call, operation: Operation) -> tuple[ValueType, Shape | None]:
     """Two tiles that are put together: what their elements are, and their common shape."""
-    both = call.type(0), call.type(1)
+    both = call.type(0), call.named(operation.operands[1], 1)
+    _require_two(call, operation)
     found = together(both, call.met(both, operation.name))
     one, other = (each.dtype for each in both)
     if None not in (one, other) and one is not other:
@@ -108,10 +125,23 @@ def _doubled(call: Call, operation: Operation) -> ValueType:
     found, shape = _pair(call, operation)
     if operation.shape == "concatenated" and call.constant("can_reorder", 2) in (None, False):
         call.refuse("`ntl.cat` may reorder elements: it needs can_reorder=True.")
+    if operation.shape == "concatenated":
+        _require_vectors(call)
     if not shape:
         return replace(found, shape=None if shape is None else (2,))
     last = None if shape[-1] is None else 2 * shape[-1]
     return replace(found, shape=(*shape[:-1], last))
+
+
+def _require_vectors(call: Call) -> None:
+    one, other = call.type(0), call.named("other", 1)
+    given = set(call.keywords) - {"input", "other", "can_reorder"}
+    if given:
+        call.refuse(f"`ntl.cat` takes `input`, `other` and `can_reorder`, but got `{min(given)}`.")
+    if any(each.rank not in (1, None) for each in (one, other)) or differ(one.shape, other.shape):
+        call.refuse(
+            f"`ntl.cat` takes two one-dimensional tiles of one shape, but got {shown(one, other)}."
+        )
 
 
 def _halved(call: Call, operation: Operation) -> ValueType:
@@ -134,12 +164,24 @@ def _flipped(call: Call, operation: Operation) -> ValueType:
 
 def _gathered(call: Call, operation: Operation) -> ValueType:
     value, index = call.type(0), call.named("index", 1)
+    if index.kind == "float":
+        call.refuse("`ntl.gather` needs an integer index, but got a float one.")
     if value.rank is not None and index.rank is not None and value.rank != index.rank:
         call.refuse(
             f"`ntl.gather` needs an index of the source's rank, but got {shown(index)} for "
             f"{shown(value)}."
         )
-    call.axis("axis", 2, value.rank)
+    axis = call.axis("axis", 2, value.rank)
+    if isinstance(axis, int) and value.shape and index.shape:
+        beside = [
+            tuple(size for dim, size in enumerate(each.shape or ()) if dim != axis)
+            for each in (value, index)
+        ]
+        if differ(*beside):
+            call.refuse(
+                f"`ntl.gather` needs an index like the source but in axis {axis}, yet got "
+                f"{shown(index)} for {shown(value)}."
+            )
     # It has as many dimensions as what is gathered from, where more is not known.
     if index.shape is None and value.rank is not None:
         return _moved(call, (None,) * value.rank)

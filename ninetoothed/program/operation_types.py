@@ -15,7 +15,7 @@ from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
 from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
-from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow
+from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow, unpadded
 from ninetoothed.program.types import (
     COUNT,
     NOTHING,
@@ -310,12 +310,15 @@ def _created(call: Call, operation: Operation) -> ValueType:
     node, sizes = call.node_of("dtype", 1 if operation.name == "zeros" else 2), call.get(0)
     if isinstance(sizes, ast.Constant | SymbolValue):
         call.refuse(f"`ntl.{operation.name}` needs a shape, which is a tuple of sizes, as `(16,)`.")
-    shape = call.shape(0, 1)
-    empty = [size for size in shape or () if isinstance(size, int) and size < 1]
-    if empty:
-        call.refuse(f"A tile's size must be 1 or more, but got {empty[0]}.")
+    shape = call.sizes(0, 1)
+    if node is None:
+        call.refuse(f"`ntl.{operation.name}` needs an element type, such as ntl.float32.")
     made = of_dtype(call.dtype(node, is_needed=True), shape)
     value = call.named("value", 1)
+    if operation.name == "full" and any(
+        isinstance(size, int) and size > 1 for size in value.shape or ()
+    ):
+        call.refuse(f"`ntl.full` takes one value, but got a tile of shape {shown(value)}.")
     if operation.name == "full" and made.dtype is not None and value.number:
         _require_fit(call, value.number, made.dtype)
     natural = operation.name == "zeros" or value.is_natural
@@ -333,9 +336,20 @@ def _require_fit(call: Call, number: Any, dtype: DType) -> None:
 
 def _vector(call: Call, operation: Operation) -> ValueType:
     start, node = call.constant("start", 0), call.node_of("end", 1)
+    for given in (call.node_of("start", 0), node):
+        found = UNKNOWN if given is None else type_of(unpadded(given))
+        if found.shape or found.kind == "float":
+            call.refuse("`ntl.arange` needs integers.")
     size: Any = None
     if isinstance(start, int) and node is not None:
         end = call.constant("end", 1)
+        if start < 0:
+            call.refuse(
+                f"`ntl.arange` begins at 0 or later, but got {start}: add it, as in "
+                f"`ntl.arange(0, n) - {-start}`."
+            )
+        if isinstance(end, int) and end <= start:
+            call.refuse(f"`ntl.arange` ends after its start, but got {start} and {end}.")
         if isinstance(end, int):
             size = end - start
             if size < 1:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, location
+from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location
 from ninetoothed.program.types import UNKNOWN, Shape, ValueType, broadcast, is_one, type_of
 
 
@@ -82,9 +82,41 @@ class Call(Given):
             )
             return None
 
+    def sizes(self, first: int, most: int | None = None) -> Shape | None:
+        """A shape that is given, whose sizes are integers and 1 or more."""
+        for node in map(unpadded, self.listed("shape", first, most)):
+            size = literal(node)
+            if type_of(node).shape:
+                size = f"a tile of shape {shown(type_of(node))}"
+            if not isinstance(size, int) and size is not ...:
+                self.refuse(f"A tile's size must be an integer, but got {size}.")
+            elif isinstance(size, int) and size < 1:
+                self.refuse(f"A tile's size must be 1 or more, but got {size}.")
+        return self.shape(first, most)
+
+    def require_axes(self, nodes: Iterable[ast.expr]) -> None:
+        """What is given as dimensions must be integers."""
+        for node in nodes:
+            axis = literal(node)
+            if type_of(node).shape:
+                axis = f"a tile of shape {shown(type_of(node))}"
+            if not isinstance(axis, int) and axis is not ...:
+                self.refuse(f"An axis must be an integer, but got {axis}.")
+
+    def require_tile(self, node: ast.expr | None, name: str) -> None:
+        """What is moved is a tile, or what the running kernel computes: a literal has no type."""
+        given = ... if node is None else literal(node)
+        if given is not ...:
+            self.refuse(
+                f"`ntl.{name}` needs tiles, but got {given!r}: of a number `ntl.full(shape, number, dtype)` "
+                "makes one."
+            )
+
     def axis(self, name: str, index: int, rank: int | None, default: int | None = None) -> Any:
         """A dimension that is given; None where none is, `...` where it is not known."""
         axis = self.constant(name, index)
+        if axis is not None and axis is not ...:
+            self.require_axes([self.node_of(name, index)])  # type: ignore[list-item]
         axis = default if axis is None else axis
         if not isinstance(axis, int) or rank is None:
             return ... if axis is not None else None
@@ -92,6 +124,19 @@ class Call(Given):
             self.refuse(f"Axis {axis} is out of range for a tile of {rank} dimensions.")
             return ...
         return axis % rank if rank else 0
+
+
+def unpadded(node: ast.expr) -> ast.expr:
+    """The size that is held in a power of two."""
+    return node.value if isinstance(node, Padded) else node
+
+
+def literal(node: ast.expr) -> Any:
+    """What a literal says; `...` of anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = literal(node.operand)
+        return -value if isinstance(value, int | float) else ...
+    return node.value if isinstance(node, ast.Constant) else ...
 
 
 def too_narrow(value: ValueType) -> str:

@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -94,7 +95,8 @@ class NumpyPlan:
                 arguments.append(self.constants[parameter.name])
         second = checking.second()
         comparison = None if second is None else self._compared(second, launch, tensors, values)
-        launch.run(arguments)
+        with explained(self.kernel, self.environment):
+            launch.run(arguments)
         if recorder is not None:
             recorder.finish()
         if comparison is not None:

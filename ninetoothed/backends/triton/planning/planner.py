@@ -34,6 +34,7 @@ from ninetoothed.bounded import keep
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings, guarded
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -283,7 +284,8 @@ class Planner:
         compiled = store.get(key)
         if compiled is None:
             ready.COMPILER.wait()
-            compiled = compiled_for(self._kernel, specialized, target, config)
+            with explained(self._kernel, environment_of(self._kernel, self._call, config)):
+                compiled = compiled_for(self._kernel, specialized, target, config)
             if is_kept:
                 store.put(key, compiled)
         return compiled
@@ -404,4 +406,5 @@ def compile_for_target(
     target = Target.parse(target)
     first, *_ = choices.choices(kernel, call, environment_of(kernel, call, config), target)
     config = choosing.settled(replace(config, options=first))
-    return compiled_for(kernel, specialize(kernel, call, config), target, config)
+    with explained(kernel, environment_of(kernel, call, config)):
+        return compiled_for(kernel, specialize(kernel, call, config), target, config)
