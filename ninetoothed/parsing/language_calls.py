@@ -44,6 +44,10 @@ class LanguageCallFrame(OperatorFrame):
             return Range(Known(function), tuple(arguments), keywords)
         if name == "constexpr" and len(arguments) == 1:
             return arguments[0]
+        if name == "static_assert" and keywords.keys() <= {"cond", "msg"}:
+            # Triton's has no names for what it is given.
+            arguments = [*arguments, *(keywords[key] for key in ("cond", "msg") if key in keywords)]
+            keywords = {}
         if name == "static_assert" and arguments and self.truth(arguments[0]) is not None:
             return self.asserted(arguments, node)
         folded = self.folded(function, arguments, node)

@@ -13,6 +13,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds, scalar_dtype
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
+from ninetoothed.program.checking_types import checked
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
 from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow, unpadded
@@ -400,10 +401,6 @@ def _pointed(call: Call, operation: Operation) -> ValueType:
     return NOTHING if is_store else UNKNOWN
 
 
-def _nothing(call: Call, operation: Operation) -> ValueType:
-    return NOTHING
-
-
 _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
     "unknown": _unknown,
     "mapped": _unknown,
@@ -419,7 +416,7 @@ _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
     "vector": _vector,
     "number": _number,
     "pointed": _pointed,
-    "nothing": _nothing,
+    "nothing": checked,
     "atomic": _atomic,
     **movement_types.RULES,
 }
