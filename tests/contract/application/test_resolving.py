@@ -25,6 +25,11 @@ class Mode(enum.IntEnum):
     EXACT = 2
 
 
+class Place(enum.Enum):
+    SECOND = 1
+    THIRD = 2
+
+
 class Activation(enum.Enum):
     RELU = "relu"
     NONE = "none"
@@ -79,6 +84,22 @@ def test_enum_members():
             kernel(x, mode, activation, y, B=4)
             expected = x + 2 if mode is Mode.EXACT else x
             assert torch.equal(y, expected.relu() if activation is Activation.RELU else expected)
+
+
+def test_an_enum_member_counts_as_its_value():
+    """enum members"""
+
+    def application(x, y):
+        step = Place.THIRD
+        first = x.source[Place.SECOND]
+        y = -Place.THIRD * x + step * (x < Place.THIRD) + x[Place.SECOND] * first  # noqa: F841
+
+    x, y = arange(5), empty(5)
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((-1,)), y.tile((-1,))), application, (Tensor(1), Tensor(1))
+    )
+    kernel(x, y)
+    assert torch.equal(y, -2 * x + 2 * (x < 2) + 4)
 
 
 def test_default_arguments():

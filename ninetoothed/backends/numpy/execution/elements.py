@@ -14,7 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.execution.addressing import Shape
 from ninetoothed.backends.numpy.language.identities import in_other_lanes
-from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity
+from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity, member_value
 from ninetoothed.errors import ApplicationError
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -156,7 +156,7 @@ def _run(name: str, key: slice, size: int, may_have_none: bool) -> tuple[Any, An
 def _number(name: str, key: Any, size: int) -> int:
     """A position as an int; a constant one that is negative counts from the end."""
     try:
-        number = operator.index(key)
+        number = operator.index(key := member_value(key))
     except TypeError as error:
         raise ApplicationError(
             f"`{name}` is one tile here, and is indexed with {key!r}: integers, tiles of them, and "

@@ -11,7 +11,7 @@ from ninetoothed.backends.numpy.execution.elements import is_reshaped_only
 from ninetoothed.backends.numpy.execution.tensors import Tensor
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
-from ninetoothed.backends.numpy.values.tile import Tile
+from ninetoothed.backends.numpy.values.tile import Tile, member_value
 from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError
 from ninetoothed.language.dtypes import DType
 
@@ -355,6 +355,7 @@ def _index(item: Any, size: int, name: str) -> int:
     """An index as an int; a constant one that is negative counts from the end."""
     if type(item) is TileReference:
         item = item._value()
+    item = member_value(item)
     try:
         index = operator.index(item)
     except TypeError as error:

@@ -202,9 +202,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         return self.visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        node.operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
+            node.operand = self.visit(node.operand)
             return ast.copy_location(trees.hook_call("__not__", node.operand), node)
+        node.operand = self.number(node.operand)
         if isinstance(node.op, ast.USub) and self.truncates:
             return ast.copy_location(trees.hook_call("__minus__", node.operand), node)
         return node

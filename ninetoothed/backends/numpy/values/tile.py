@@ -24,6 +24,7 @@ What the executor needs to know:
 
 from __future__ import annotations
 
+import enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,9 +257,14 @@ def of_python(value: Any) -> Any:
     return value.item() if is_scalar else value
 
 
+def member_value(value: Any) -> Any:
+    """What a member of an enumeration counts as; else the object."""
+    return value.value if isinstance(value, enum.Enum) else value
+
+
 def number(value: Any) -> Any:
-    """A Python number behind ``value`` (a NumPy scalar, a constexpr); an error if there is none."""
-    value = of_python(value)
+    """A Python number behind ``value`` (a NumPy scalar, a constexpr, a member of an enumeration)."""
+    value = of_python(member_value(value))
     if isinstance(value, (bool, int, float)):
         return value
     if type(value).__name__ == "constexpr":
