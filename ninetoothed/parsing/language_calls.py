@@ -50,6 +50,7 @@ class LanguageCallFrame(OperatorFrame):
             keywords = {}
         if name == "static_assert" and arguments and self.truth(arguments[0]) is not None:
             return self.asserted(arguments, node)
+        self._require_operands(name, arguments, keywords, node)
         folded = self.folded(function, arguments, node)
         if folded is not None:
             return folded
@@ -62,6 +63,19 @@ class LanguageCallFrame(OperatorFrame):
             for value in (*arguments, *keywords.values()):
                 self._check_size(value, node)
         return self.language_call(name, arguments, keywords, node)
+
+    def _require_operands(
+        self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST
+    ) -> None:
+        """All that the function computes with is given."""
+        operation = operations.find(name)
+        if operation is None or operation.home == "libdevice":
+            return
+        given = len(arguments) or bool(keywords)
+        missing = [each for each in operation.operands[given:] if each not in keywords]
+        if missing:
+            needed = ", ".join(f"`{each}`" for each in operation.operands)
+            raise self.error(node, f"`ntl.{name}` needs {needed}, but got no `{missing[0]}`.")
 
     def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
         """An assertion that is decided now."""

@@ -23,7 +23,7 @@ def _transposed(call: Call, operation: Operation) -> ValueType:
     if shape is None or order is None:
         return _moved(call, None)
     rank = len(shape)
-    if not order:
+    if not order and operation.name == "trans":
         order = [*range(rank - 2), rank - 1, rank - 2]
     if sorted(order) != list(range(rank)):
         call.refuse(

@@ -229,6 +229,24 @@ class Symbol:
             "`(a + b - 1) // b` rounds up"
         )
 
+    def __rtruediv__(self, other: Any) -> Symbol:
+        raise ArgumentError(f"`{other} / ({self})` may be no integer; `a // b` rounds down")
+
+    def __pow__(self, exponent: Any) -> Symbol:
+        """A product, for exponents that are known."""
+        if isinstance(exponent, bool) or not isinstance(exponent, int) or not 0 <= exponent <= 64:
+            raise ArgumentError(
+                f"`({self}) ** {exponent}` needs an exponent from 0 to 64 that is known: symbols have sums, "
+                "products and quotients"
+            )
+        product = self if exponent else as_symbol(1)
+        for _ in range(exponent - 1):
+            product = product * self
+        return product
+
+    def __rpow__(self, base: Any) -> Symbol:
+        raise ArgumentError(f"`{base} ** ({self})` has no exponent that is known")
+
     def __bool__(self) -> bool:
         if self.op == "const":
             return bool(self.operands[0])

@@ -196,9 +196,39 @@ def of_no_type(x, y):
     y = ntl.zeros((4, 8))
 
 
+def in_no_order(x, y):
+    y = ntl.permute(x)
+
+
+def sum_of_one(x, y):
+    y = ntl.add(x)
+
+
+def quotient_of_one(x, y):
+    y = ntl.cdiv(x)
+
+
+def greatest_of_one(x, y):
+    y = ntl.maximum(x)
+
+
+def where_it_holds(x, y):
+    y = ntl.where(x > 0, x)
+
+
+def root_of_nothing(x, y):
+    y = ntl.sqrt()
+
+
 @pytest.mark.parametrize(
     ("application", "said"),
     [
+        (in_no_order, "`ntl.permute` needs each of 2 dimensions"),
+        (sum_of_one, "`ntl.add` needs `x`, `y`, but got no `y`"),
+        (quotient_of_one, "`ntl.cdiv` needs `x`, `div`, but got no `div`"),
+        (greatest_of_one, "`ntl.maximum` needs `x`, `y`, but got no `y`"),
+        (where_it_holds, "`ntl.where` needs `condition`, `x`, `y`, but got no `y`"),
+        (root_of_nothing, "`ntl.sqrt` needs `x`, but got no `x`"),
         (negative_size, "A tile's size must be 1 or more, but got -1"),
         (no_size, "A tile's size must be 1 or more, but got 0"),
         (size_below_0, "A tile's size must be 1 or more, but got -4"),
@@ -209,7 +239,7 @@ def of_no_type(x, y):
         (axis_of_a_float, "An axis must be an integer, but got 1.0"),
         (order_of_floats, "An axis must be an integer, but got 1.0"),
         (a_number_joined, "`ntl.join` needs tiles, but got 2.0"),
-        (nothing_joined, "`ntl.join` needs two tiles, `a` and `b`"),
+        (nothing_joined, "`ntl.join` needs `a`, `b`, but got no `b`"),
         (a_text_joined, "`ntl.join` needs tiles, but got 'x'"),
         (a_number_repeated, "`ntl.broadcast_to` needs tiles, but got 3.0"),
         (planes_one_after_another, "`ntl.cat` takes two one-dimensional tiles"),

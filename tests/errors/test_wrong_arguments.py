@@ -97,6 +97,10 @@ ROWS = {
     "bounds crossed": (lambda: block_size(64, 32), "has no value.*64 to 32"),
     "a text as bound": (lambda: block_size("64"), "a bound.*is an int.*'64'"),
     "division": (lambda: N / 2, "may be no integer.*rounds down"),
+    "a number divided": (lambda: 2 / N, "may be no integer"),
+    "a power of no integer": (lambda: N**0.5, "an exponent from 0 to 64"),
+    "a power below 0": (lambda: N**-1, "an exponent from 0 to 64"),
+    "a power of a symbol": (lambda: 2**N, "has no exponent that is known"),
     "a decision": (lambda: bool(N > 1), "only known when the kernel is called"),
     "a loop over a symbol": (lambda: list(N), "cannot be iterated"),
     # Meta-operations.

@@ -323,6 +323,14 @@ def test_threads_that_make_the_same_symbol_get_the_same_one(short_turns):
     assert all(a is b for others in made for a, b in zip(made[0], others))
 
 
+def test_a_power_is_a_product():
+    a = Symbol("a")
+    assert a**2 == a * a
+    assert (a + 1) ** 3 == (a + 1) * (a + 1) * (a + 1)
+    assert a**1 is a and a**0 == 1
+    assert (a**3).evaluate({a: 5}) == 125
+
+
 def test_a_quotient_that_may_be_no_integer_says_what_to_write():
     with pytest.raises(
         TypeError, match=r"`\(a \+ 1\) / 2` may be no integer.*`a // b` rounds down"
