@@ -24,6 +24,7 @@ PAGES = [
     "docs/language.md",
     "docs/llama.md",
     "docs/plugins.md",
+    "docs/semantics-in-detail.md",
     "docs/semantics.md",
     "docs/switching.md",
     "docs/visualization.md",
