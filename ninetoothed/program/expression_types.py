@@ -16,7 +16,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
-from ninetoothed.program.operands import SIGNS, refusal
+from ninetoothed.program.operands import SIGNS, no_value, refusal
 from ninetoothed.program.operation_types import as_counted, type_of_call
 from ninetoothed.program.typed_calls import Call, shown, too_narrow
 from ninetoothed.program.types import (
@@ -29,6 +29,7 @@ from ninetoothed.program.types import (
     are_unlike,
     broadcast,
     held_shape,
+    leave,
     met,
     of_dtype,
     of_number,
@@ -183,15 +184,8 @@ class Expressions:
 
     def require_value(self, node: ast.expr) -> None:
         """Refuses what stands for neither a tile nor a number, as an operand or to be stored."""
-        if isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float):
-            found = repr(node.value)
-        elif isinstance(node, nodes.DTypeRef):
-            found = f"the type {node.dtype}"
-        elif isinstance(node, ast.Tuple):
-            found = "a tuple"
-        else:
-            return
-        self.refuse(node, f"A tile or a number is needed here, but got {found}.")
+        if found := no_value(node):
+            self.refuse(node, f"A tile or a number is needed here, but got {found}.")
 
     def _binary(self, node: ast.BinOp) -> ValueType:
         self.require_value(node.left)
@@ -400,15 +394,6 @@ def _padded(expressions: Expressions, node: nodes.Padded) -> ValueType:
     value = expressions.of(node.value)
     known = isinstance(value.number, Symbol)
     return replace(COUNT, number=next_power_of_two(value.number) if known else None)
-
-
-def leave(node: ast.expr, found: ValueType) -> ValueType:
-    """Leaves a type on a node, but for its validity: a pass alone follows padding, what it found stays."""
-    validity = type_of(node).validity
-    if validity is not found.validity:
-        found = replace(found, validity=validity)
-    node.__dict__["type"] = found
-    return found
 
 
 class OfParts(Expressions):

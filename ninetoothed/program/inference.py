@@ -17,7 +17,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
-from ninetoothed.program.expression_types import Expressions, leave
+from ninetoothed.program.expression_types import Expressions
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.nodes import (
     ElementStore,
@@ -36,6 +36,7 @@ from ninetoothed.program.types import (
     UNKNOWN,
     ValueType,
     held,
+    leave,
     may_fit,
     met,
     type_of,

@@ -1,4 +1,4 @@
-"""Why two values are no operands of an operator, by their types."""
+"""Why values are no operands of an operator, by what they are and by their types."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import dtype_with_scalar, loses_signs, scalar_dtype
 from ninetoothed.program.constancy import is_constant_symbol
+from ninetoothed.program.nodes import DTypeRef
 from ninetoothed.program.types import ValueType
 from ninetoothed.symbols.expr import Symbol
 
@@ -30,6 +31,15 @@ SIGNS: dict[type[ast.operator], str] = {
 _DIVISIONS = ast.FloorDiv | ast.Mod
 _SHIFTS = ast.LShift | ast.RShift
 _OF_BITS = ast.BitAnd | ast.BitOr | ast.BitXor | _SHIFTS
+
+
+def no_value(node: ast.expr) -> str:
+    """What stands for neither a tile nor a number; empty where one may be."""
+    if isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float):
+        return repr(node.value)
+    if isinstance(node, DTypeRef):
+        return f"the type {node.dtype}"
+    return "a tuple" if isinstance(node, ast.Tuple) else ""
 
 
 def refusal(left: ValueType, op: ast.operator, right: ValueType) -> str:

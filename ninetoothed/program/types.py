@@ -118,6 +118,15 @@ def type_of(node: ast.AST) -> ValueType:
     return UNKNOWN if found is None else found
 
 
+def leave(node: ast.expr, found: ValueType) -> ValueType:
+    """Leaves a type on a node, but for its validity: a pass alone follows padding, what it found stays."""
+    validity = type_of(node).validity
+    if validity is not found.validity:
+        found = replace(found, validity=validity)
+    node.__dict__["type"] = found
+    return found
+
+
 def held(value: ValueType) -> ValueType:
     """What a variable of the running kernel holds of a value: a number has a type there."""
     if value.number is None:

@@ -53,7 +53,10 @@ def test_a_number_is_called_as_a_symbol_that_is_tuned():
 
 
 def test_a_number_is_called_as_a_symbol_that_a_call_gives():
-    with pytest.raises(ArgumentError, match="`n` is a parameter of the application and a symbol"):
+    with pytest.raises(
+        ArgumentError,
+        match="two things that are called `n`: a parameter of the application and a symbol",
+    ):
         ninetoothed.make(blocks_of_rows, scaled, NUMBERED)
 
 
