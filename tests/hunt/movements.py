@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hunt.dimensions import _an_axis, flattened
+from tests.hunt.dimensions import _an_axis
 from tests.hunt.forms import FORMS, form
 from tests.hunt.values import (
     Ambiguous,
@@ -65,7 +66,7 @@ form("depth", "{0}[:, :, None]", "tile", lambda v: _expanded(v, 2), _of_rank(2),
 
 
 def _flat(value: Value) -> Value:
-    return flattened(value, None)[0]
+    return value.moved(lambda a: a.reshape(len(a), math.prod(a.shape[1:])))
 
 
 form("ravel", "ntl.ravel({0})", "tile", _flat, _of_rank(2, 3))

@@ -41,10 +41,11 @@ def hunted(mutant: Mutant | None, backend: str, programs: int, seed: int) -> dic
             "--families",
             ",".join(["probes"] * 6 + ["windows", "windows", "chains", "loops"]),
         ]
+        first = os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])
         finished = subprocess.run(
             [sys.executable, "-m", "tests.hunt", "--backend", backend, *asked],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": folder, "NINETOOTHED_CACHE_DIR": f"{folder}/cache"},
+            env={**os.environ, "PYTHONPATH": first, "NINETOOTHED_CACHE_DIR": f"{folder}/cache"},
             capture_output=True,
             text=True,
             check=False,

@@ -238,7 +238,8 @@ def _reshape(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     result = reshaped(value, arguments.type.shape)
     if len(result.validity) == len(value.validity):
-        return result
+        # As where it moves them: which dimensions there are may not be known here.
+        return in_other_lanes(result)
     return captured(arguments, [0])
 
 

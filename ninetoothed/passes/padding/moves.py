@@ -142,7 +142,7 @@ def _atomic(arguments: Arguments, operation: Operation) -> Known:
 def _raveled(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     if value.shape is not None and len(value.shape) == 1:
-        return value
+        return in_other_lanes(value)
 
     def in_order(call: ast.Call) -> ast.expr:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]

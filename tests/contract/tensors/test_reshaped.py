@@ -160,3 +160,45 @@ def test_of_more_than_two_dimensions_the_last_two_are_exchanged(shape):
     tensors = Tensor(len(shape)), Tensor(len(shape))
     ninetoothed.make(arrangement, application, tensors)(x, y)
     torch.testing.assert_close(y, (x + 1).mT * 2 + x.mT.sum(-1, keepdim=True))
+
+
+# What is reshaped, whatever is known of its sizes.
+
+
+def _of_a_variable(tile):
+    variable = tile
+    return ntl.reshape(variable, (variable.shape[0] * variable.shape[1],))
+
+
+def reshaped(x, y):
+    y = ntl.reshape(x, (8,))
+
+
+def reshaped_by_a_variables_sizes(x, y):
+    y = _of_a_variable(x)
+
+
+def reshaped_by_what_is_computed_of_them(x, y):
+    v = x + 0
+    y = ntl.view(v, 2 * v.shape[1] // 2)  # noqa: F841
+
+
+def raveled(x, y):
+    y = ntl.ravel(x)
+
+
+@pytest.mark.parametrize(
+    "application",
+    [reshaped, reshaped_by_a_variables_sizes, reshaped_by_what_is_computed_of_them, raveled],
+)
+def test_nothing_of_what_is_reshaped_is_stored_where_it_does_not_exist(application):
+    """Though only a dimension of size 1 is left out: this may show when the kernel runs alone."""
+
+    def arrangement(x, y):
+        return x.pad(((0, 0), (1, 1))).tile((1, 8)), y.tile((1, 8))
+
+    x, y = torch.arange(1.0, 7).reshape(2, 3), torch.full((2, 5), -9.0)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(x, y)
+    expected = torch.full((2, 5), -9.0)
+    expected[:, 1:4] = x.cpu()
+    assert torch.equal(y.cpu(), expected)

@@ -104,7 +104,13 @@ def trans(input: Tile, *dims: Any) -> Tile:
 
 def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> Tile:
     """``input``'s elements, in their order, in ``shape``."""
-    return _reshaped(as_tile(input), tile_shape(_listed(shape)))
+    return _moved(as_tile(input), tile_shape(_listed(shape)))
+
+
+def _moved(tile: Tile, shape: tuple[int, ...]) -> Tile:
+    """The elements in a shape, and not those of a load any more, whichever shape it is."""
+    result = _reshaped(tile, shape)
+    return Tile(result.data, result.dtype, in_other_lanes(result.validity))
 
 
 def _reshaped(tile: Tile, shape: tuple[int, ...]) -> Tile:
@@ -141,7 +147,7 @@ def view(input: Any, *shape: Any) -> Tile:
 def ravel(x: Any, can_reorder: bool = False) -> Tile:
     """``x``'s elements in one dimension."""
     tile = as_tile(x)
-    return _reshaped(tile, (tile.numel,))
+    return _moved(tile, (tile.numel,))
 
 
 def item(input: Any) -> Tile:
