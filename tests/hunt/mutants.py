@@ -80,12 +80,13 @@ def main() -> int:
     parser.add_argument("--json", help="a file for what was caught")
     given = parser.parse_args()
     names = given.mutants.split(";") if given.mutants else list(MUTANTS)
-    for backend in sorted({MUTANTS[name].backend for name in names}):
-        found = hunted(None, backend, given.programs, given.seed)["findings"]
-        assert not found, f"the package as it is: {found}"
     results: dict[str, dict[str, Any] | None] = {}
     with ThreadPoolExecutor(given.jobs) as pool:
+        backends = sorted({MUTANTS[name].backend for name in names})
+        of_none = pool.map(lambda each: hunted(None, each, given.programs, given.seed), backends)
         catches = pool.map(lambda name: caught(name, given.programs, given.seed), names)
+        for found in of_none:
+            assert not found["findings"], f"the package as it is: {found['findings']}"
         for name, found in zip(names, catches):
             results[name] = found
             text = (
