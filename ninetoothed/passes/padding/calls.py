@@ -28,7 +28,6 @@ from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import is_lowest, operation_of, place_changed
 from ninetoothed.program.tile_masks import Origin, TileMask
-from ninetoothed.program.types import is_one
 from ninetoothed.tensors.access import is_power_of_two
 
 
@@ -220,18 +219,11 @@ def _broadcast_to(arguments: Arguments, operation: Operation) -> Known:
     value, shape = arguments.known(0), arguments.type.shape
     if shape is None:
         return UNKNOWN
-    result = Known(validity=with_rank(value, len(shape)).validity)
-    if value.shape is None:
-        return result
-    old = value.shape if value.shape else (1,) * len(shape)
+    # What is asked for exists, whichever sizes are 1 and repeated: these may not be known here.
     made = _within(arguments, arguments.listed("shape", 1), value.is_zero)
-    repeated = tuple(m for m in made if is_one(old[_dim_of(m)])) if len(old) == len(shape) else ()
-    return replace(result, validity=(*result.validity, *repeated))
-
-
-def _dim_of(mask: TileMask) -> int:
-    """The one dimension that the mask of what was made depends on."""
-    return mask.layout.index(0)
+    own = with_rank(value, len(shape)).validity
+    places = {mask.place for mask in own}
+    return Known(validity=(*own, *(mask for mask in made if mask.place not in places)))
 
 
 def _reshape(arguments: Arguments, operation: Operation) -> Known:

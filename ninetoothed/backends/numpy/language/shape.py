@@ -63,14 +63,8 @@ def broadcast_to(input: Any, *shape: Any) -> Tile:
     if tile.ndim and not fits:
         raise refuse(f"A tile of shape {tile.shape} does not broadcast to {target}.")
     made = validity_of_shape(_listed(shape))
-    repeated = [mask for mask in made if isinstance(mask, EmptyMask) or _is_repeated(tile, mask)]
     result = _in_shape(tile, target)
-    return Tile(result.data, result.dtype, (*result.validity, *repeated)) if repeated else result
-
-
-def _is_repeated(tile: Tile, mask: Any) -> bool:
-    """Whether a tile is repeated along the one dimension that a mask depends on."""
-    return not tile.ndim or tile.shape[int(np.argmax(mask.shape))] == 1
+    return Tile(result.data, result.dtype, (*result.validity, *made)) if made else result
 
 
 def expand_dims(input: Any, axis: Any) -> Tile:
