@@ -12,6 +12,7 @@ from ninetoothed.aot.signatures import NUMBERS, Signature
 from ninetoothed.aot.tables import Tables
 from ninetoothed.aot.unit import Unit
 from ninetoothed.kernels.ahead import Edition, LaunchArgument, Variant, Within
+from ninetoothed.kernels.assertions import assertions
 from ninetoothed.kernels.meetings.requirements import meeting_requirements
 from ninetoothed.program.names import unused
 from ninetoothed.symbols.expr import Symbol, as_symbol, maximum
@@ -108,6 +109,8 @@ class Source:
         yield "  if (tiles <= 0) return 0;"
         meeting = meeting_requirements(kernel, edition.known)
         yield from self._asked(meeting, edition, "NT_ERROR_SIZE")
+        asserted = (assertion.requirement for assertion in assertions(kernel))
+        yield from self._asked(asserted, edition, "NT_ERROR_SIZE")
         yield from self._guards(edition)
         for number, variant in enumerate(edition.variants):
             is_last = number == len(edition.variants) - 1
@@ -166,8 +169,9 @@ class Source:
             seen.add((needed.expression, needed.low))
             value = c_expressions.number(needed.expression, self._name_of)
             # Nothing has an upper bound alone, or two that differ.
+            of = f"`{needed.parameter}`: " if needed.parameter else ""
             operator = "!=" if needed.low == needed.high else "<"
-            text = f"kernel `{self._unit.kernel.name}`: `{needed.parameter}`: {needed.text}"
+            text = f"kernel `{self._unit.kernel.name}`: {of}{needed.text}"
             yield f"  if ({value} {operator} {c_expressions.literal(needed.low)})"
             yield f'    return nt_refuse({code}, "%s", {quoted(text)});'
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import DTypeRef, ElementLoad, ElementType, Load, Offsets, SourceLoad
 from ninetoothed.program.typed_calls import Call, literal
@@ -31,7 +32,40 @@ def checked(call: Call, operation: Operation) -> ValueType:
                 "`ntl.static_assert` needs what is known when a kernel is compiled, and only the running "
                 "kernel knows elements: `ntl.device_assert` asks for them."
             )
+        if name != "assume" and _of_types(condition, call) is False:
+            text = call.node_of("msg", 1)
+            message = "" if text is None else literal(text)
+            words = f": {message}" if message else "."
+            call.refuse(f"An assertion of the application fails{words}")
     return NOTHING
+
+
+def _of_types(node: ast.expr, call: Call) -> bool | None:
+    """Whether a condition on element types holds; None of another, and where they are not known."""
+    if isinstance(node, ast.BoolOp):
+        found = [_of_types(part, call) for part in node.values]
+        decisive = isinstance(node.op, ast.Or)
+        return decisive if decisive in found else None if None in found else not decisive
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        holds = _of_types(node.operand, call)
+        return None if holds is None else not holds
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+        return None
+    one, other = (_dtype(each, call) for each in (node.left, node.comparators[0]))
+    if one is None or other is None or not isinstance(node.ops[0], _SAME | _OTHER):
+        return None
+    return (one is other) == isinstance(node.ops[0], _SAME)
+
+
+_SAME, _OTHER = ast.Eq | ast.Is, ast.NotEq | ast.IsNot
+
+
+def _dtype(node: ast.expr, call: Call) -> DType | None:
+    if isinstance(node, DTypeRef | ElementType):
+        return call.dtype(node)
+    if isinstance(node, ast.Attribute) and node.attr == "dtype":
+        return type_of(node.value).dtype
+    return None
 
 
 def _asks_elements(node: ast.AST) -> bool:

@@ -40,6 +40,7 @@ from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
+from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.meetings.agreement import check_meetings, guarded
 from ninetoothed.tuning.space import Config, fitting, values_of
 from tests.examples.cases import EXAMPLES, LAYOUTS, Example, Maker
@@ -200,6 +201,7 @@ class Interpreter(Backend):
         environment = known | chosen
         grid = kernel.verified_grid(environment)
         check_tiles(kernel, environment)
+        check_assertions(kernel, environment, grid)
         refusals = check_meetings(kernel, call, environment, grid)
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:

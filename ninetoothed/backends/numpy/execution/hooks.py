@@ -21,7 +21,7 @@ from ninetoothed.backends.numpy.execution.reference import TileReference, named,
 from ninetoothed.backends.numpy.execution.rewrite import rewrite
 from ninetoothed.backends.numpy.execution.rewrite_expressions import is_one_of
 from ninetoothed.backends.numpy.execution.tensors import Place
-from ninetoothed.backends.numpy.language import callbacks
+from ninetoothed.backends.numpy.language import callbacks, hints
 from ninetoothed.backends.numpy.language.memory import masked_cas
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.operators import (
@@ -235,11 +235,6 @@ def _not(value: Any) -> Any:
     return _function("logical_not")(value) if isinstance(value, Tile) else not value
 
 
-def _holds(value: Any) -> bool:
-    """Whether an assertion holds: of a tile, for every element."""
-    return bool(np.all(value.data)) if isinstance(value, Tile) else bool(value)
-
-
 def _is(left: Any, right: Any) -> bool:
     """Whether two values are one object, or one element type whatever its package calls it."""
     are_types = isinstance(left, DType) or isinstance(right, DType)
@@ -383,7 +378,8 @@ _HOOKS: dict[str, Any] = {
     "__met__": _met,
     "__pick__": _pick,
     "__not__": _not,
-    "__holds__": _holds,
+    "__failed__": hints.failed,
+    "__holds__": hints.holds,
     "__is__": _is,
     "__in__": _in,
     "__builtin__": _builtin,

@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.execution.tensors import Tensor, TensorPlan
 from ninetoothed.backends.numpy.values.memory import flat_view
 from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ArgumentError, ArrangementError
+from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
 from ninetoothed.language import dtypes
@@ -142,6 +143,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
             f"kernel `{kernel.name}` would have {prod(grid)} programs, grid {grid}; at most {(1 << 31) - 1} "
             "run. Use larger tiles."
         )
+    check_assertions(kernel, environment, grid)
     refusals = check_meetings(kernel, call, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment)

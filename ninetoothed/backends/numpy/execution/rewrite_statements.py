@@ -44,9 +44,11 @@ class Rewriter(CallRewriter):
         return tree
 
     def visit_Assert(self, node: ast.Assert) -> Any:
+        """What fails says so as `ntl.device_assert` does."""
+        said = node.msg or ast.Constant(ast.unparse(node.test))
+        failed = ast.Expr(hook_call("__failed__", self.visit(said)))
         holds = hook_call("__holds__", self.visit(node.test))
-        node.test = ast.copy_location(holds, node.test)
-        return node
+        return placed_at(ast.If(ast.UnaryOp(ast.Not(), holds), [failed], []), node)
 
     def _statements(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         """Statements of a block. What is to follow one is put before the next one, in its line: a debugger

@@ -27,11 +27,12 @@ def _hint(input: Any, values: Any) -> Any:
 
 def assume(cond: Any) -> None:
     """Checks what a compiler would take for granted."""
-    if not _holds(cond):
+    if not holds(cond):
         raise NineToothedError("What ntl.assume says does not hold.", caller_location())
 
 
-def _holds(cond: Any) -> bool:
+def holds(cond: Any) -> bool:
+    """Whether a condition holds: of a tile, in every element that exists."""
     return bool(
         np.all(without_padding(as_tile(cond).to(dtypes.bool), identity_of("device_assert")))
     )
@@ -44,10 +45,17 @@ def debug_barrier() -> None:
 def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
     """Raises if ``cond`` does not hold in an element where ``mask`` does."""
     checked = cond if mask is None else logical_or(cond, logical_not(mask))
-    if not _holds(checked):
-        program = context.running_program()
-        where = "" if program is None else f" in program {program}"
-        raise NineToothedError(f"ntl.device_assert failed{where}: {msg}", caller_location())
+    if not holds(checked):
+        failed(msg)
+
+
+def failed(msg: Any) -> None:
+    """Raises what an assertion of the running kernel says."""
+    program = context.running_program()
+    where = "" if program is None else f" in program {program}"
+    raise NineToothedError(
+        f"An assertion of the application fails{where}: {msg}", caller_location()
+    )
 
 
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:

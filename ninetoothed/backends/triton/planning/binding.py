@@ -12,6 +12,7 @@ from ninetoothed.backends.triton.runtime.workspace import COUNTER_BYTES, workspa
 from ninetoothed.backends.triton.specialization.size_classes import Classes, Numbers
 from ninetoothed.bounded import keep
 from ninetoothed.errors import NineToothedError
+from ninetoothed.kernels.assertions import assertions
 from ninetoothed.kernels.meetings.agreement import check_meetings, equal_sizes
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import FUNCTIONS
@@ -276,12 +277,14 @@ class Family:
         return planned(flat)
 
     def _check(self, known: Mapping[Symbol, int]) -> Callable[[list[int]], bool]:
-        """What says whether sizes fit the arrangement, and tiles that meet have the same elements."""
+        """What says whether sizes fit the arrangement and what is asserted, and tiles that meet have the same
+        elements."""
         kernel, call, places = self._kernel, self._call, self._places
         expressions = _Expressions(known)
+        asserted = [assertion.requirement for assertion in assertions(kernel)]
         needed = dict.fromkeys(
             (asked.expression, asked.low, asked.high)
-            for requirement in requirements(kernel.arrangement, kernel.arranged)
+            for requirement in (*requirements(kernel.arrangement, kernel.arranged), *asserted)
             if (asked := requirement.given(known)) is not None
         )
         tests = [

@@ -34,6 +34,7 @@ from ninetoothed.bounded import keep
 from ninetoothed.cache import digest
 from ninetoothed.errors import ArgumentError, CompilationError, DeviceError
 from ninetoothed.kernels.analysis import analysis
+from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings, guarded
@@ -169,6 +170,7 @@ class Planner:
         """
         plainest, grid = choosing.plainest(self._kernel, self._call)
         environment = environment_of(self._kernel, self._call, plainest)
+        check_assertions(self._kernel, environment, grid)
         refusals = check_meetings(self._kernel, self._call, environment, grid)
         if values is not None:
             guarded(self._kernel, run_nothing, refusals)(*values)

@@ -36,6 +36,7 @@ from ninetoothed.backends.triton.printers.emission import Emission, Scope
 from ninetoothed.backends.triton.printers.operator_lowering import OperatorLowering
 from ninetoothed.backends.triton.printers.validity import known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
+from ninetoothed.kernels.assertions import is_of_call
 from ninetoothed.language import dtypes, operations
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
@@ -318,6 +319,8 @@ class Lowering(OperatorLowering):
         if computed := self._quotient(node) or self._float(node):
             return computed
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
+        if called == "static_assert" and is_of_call(node):
+            node.func = nodes.LanguageRef(name="device_assert")
         dtype, operand = type_of(node).dtype, Given(node).get(0)
         operand_type = UNKNOWN if operand is None else type_of(operand)
         is_of_number = isinstance(node.func, ast.Attribute) and _may_be_pythons(node.func.value)
