@@ -112,9 +112,13 @@ def checked_call(kernel: Definition, frontend: Frontend, given: Mapping[str, Any
             _check_dtype(kernel, parameter, scalars[parameter.name])
     call = Call(tensors, scalars, constants, device, frontend, scales)
     _check_shared_sizes(kernel, call, touched)
-    # Numbers of which nothing was declared yield to what they meet.
-    declared = {name: scalars[name] for name in scalars if kernel.program.parameter(name).dtype}
-    check_types(kernel, declared | {name: tensors[name].dtype for name in devices})
+    # Floats of which nothing was declared yield to what they meet.
+    typed = {
+        name: dtype
+        for name, dtype in scalars.items()
+        if dtype.kind in ("int", "uint") or kernel.program.parameter(name).dtype
+    }
+    check_types(kernel, typed | {name: tensors[name].dtype for name in devices})
     return call
 
 

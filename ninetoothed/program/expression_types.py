@@ -13,7 +13,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import as_count_of
 from ninetoothed.program import nodes
-from ninetoothed.program.constancy import is_constant
+from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.operands import SIGNS, no_value, refusal
@@ -387,7 +387,8 @@ def _size(size: Any) -> ValueType:
 
 def _symbol(expressions: Expressions, node: nodes.SymbolValue) -> ValueType:
     symbol = as_symbol(node.symbol).substitute(expressions.sizes)
-    return ValueType((), "int", None, interval(symbol)[0] >= 0, symbol)
+    bits = 0 if is_constant_symbol(symbol) else 32
+    return ValueType((), "int", None, interval(symbol)[0] >= 0, symbol, bits)
 
 
 def _padded(expressions: Expressions, node: nodes.Padded) -> ValueType:

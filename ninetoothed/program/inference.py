@@ -222,8 +222,7 @@ class Inference(Expressions):
         assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         self.parts(node.iter)
         self.assign(node.target, type_of_round(node.iter))
-        function = node.iter.func
-        if isinstance(function, LanguageRef) and function.name == "static_range":
+        if _is_static(node.iter):
             self.constants.add(node.target.id)
             return True
         return False
@@ -270,7 +269,12 @@ def type_of_round(bounds: ast.Call) -> ValueType:
     step = types[2] if len(types) > 2 else COUNT
     # What counts down ends where its second bound says.
     natural = first.is_natural and (step.is_natural or types[1].is_natural)
-    return COUNT if natural else INTEGER
+    return replace(COUNT if natural else INTEGER, least_bits=0 if _is_static(bounds) else 32)
+
+
+def _is_static(bounds: ast.Call) -> bool:
+    """Whether a loop's numbers are known when the kernel is compiled."""
+    return isinstance(bounds.func, LanguageRef) and bounds.func.name == "static_range"
 
 
 def _both(one: Mapping[str, ValueType], other: Mapping[str, ValueType]) -> dict[str, ValueType]:

@@ -44,6 +44,7 @@ class ValueType:
         is_natural: whether every element that exists is known not to be negative.
         number: the Python number that it is, which takes the type of the tile that it meets; or the
             symbol of the integer.
+        least_bits: of integers of no known type, how many bits they have at least; 0 where that is not known.
         items: of a tuple of values, theirs.
         validity: where it holds an element: where all of these masks hold. Known once padding has been
             followed (`passes.mask_padding`).
@@ -54,6 +55,7 @@ class ValueType:
     dtype: DType | None = None
     is_natural: bool = False
     number: Any = None
+    least_bits: int = 0
     items: tuple[ValueType, ...] | None = None
     validity: tuple[TileMask, ...] = field(default=(), compare=False)
 
@@ -71,7 +73,8 @@ class ValueType:
         """As ``float32[64, BLOCK_SIZE]``; ``?`` stands for what is not known."""
         if self.items is not None:
             return f"({', '.join(map(str, self.items))})"
-        element = (self.dtype.name if self.dtype else self.kind) or "?"
+        kind = f"int{self.least_bits}" if self.least_bits else self.kind
+        element = (self.dtype.name if self.dtype else kind) or "?"
         if self.shape is None:
             return f"{element}[...]"
         sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
@@ -238,6 +241,7 @@ def met(one: ValueType, other: ValueType) -> ValueType:
         one.kind if one.kind == other.kind else "",
         one.dtype if one.dtype is other.dtype else None,
         one.is_natural and other.is_natural,
+        least_bits=min(one.least_bits, other.least_bits),
         items=items,
     )
 
@@ -253,9 +257,14 @@ def unlike(one: ValueType, other: ValueType) -> str:
     """What is known to differ between two values; ``""`` where nothing is."""
     if differ(one.shape, other.shape):
         return "different shapes"
-    if one.dtype is not None and other.dtype is not None and one.dtype is not other.dtype:
-        return "different element types"
-    return ""
+    if one.dtype is not None and other.dtype is not None:
+        return "" if one.dtype is other.dtype else "different element types"
+    kinds = {one.kind, other.kind} & {"bool", "int", "float"}
+    is_narrow = any(
+        known.dtype is not None and known.kind == "int" and known.dtype.bits < open_.least_bits
+        for known, open_ in ((one, other), (other, one))
+    )
+    return "different element types" if len(kinds) > 1 or is_narrow else ""
 
 
 def may_be_of_two_types(one: ValueType, other: ValueType) -> bool:
@@ -283,7 +292,16 @@ def together(
         common = None if common is None else _common(common, operand, division)
     dtype = None if common is None else common.dtype
     natural = all(operand.is_natural for operand in operands)
-    return ValueType(shape, _KINDS[dtype.kind] if dtype else kind, dtype, natural)
+    bits = max(map(_least_bits, operands), default=0) if dtype is None and kind == "int" else 0
+    known = _KINDS[dtype.kind] if dtype else kind
+    return ValueType(shape, known, dtype, natural, least_bits=bits)
+
+
+def _least_bits(value: ValueType) -> int:
+    """How many bits an integer brings at least to what it meets: a Python number none."""
+    if isinstance(value.number, bool | int | float) or value.kind != "int":
+        return 0
+    return value.dtype.bits if value.dtype else value.least_bits
 
 
 def _common(left: ValueType, right: ValueType, division: bool) -> ValueType | None:
@@ -307,6 +325,8 @@ def _common_dtype(left: ValueType, right: ValueType, division: bool) -> DType | 
         return None
     if isinstance(right.number, bool | int | float):
         return dtype_with_scalar(left.dtype, right.number, division)
+    if right.least_bits and left.kind == "float":
+        return common_dtype(left.dtype, dtypes.int32, division)
     # An integer of whatever width: to some floats it yields, whichever it is.
     yields = left.dtype in (dtypes.float64, dtypes.float32) or (
         left.dtype is dtypes.float16 and not division
