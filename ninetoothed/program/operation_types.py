@@ -14,6 +14,7 @@ from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds
 from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.checking_types import checked
+from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
 from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow, unpadded
@@ -147,12 +148,28 @@ def _summed(value: ValueType, wanted: DType | None) -> ValueType:
 
 def _first(call: Call, operation: Operation) -> ValueType:
     value = replace(call.type(0), number=None)
+    if operation.kind == "hint":
+        _require_hints(call, value)
     if operation.name not in ("cast", "to"):
         return value
     node = call.node_of("dtype", 1)
     own = call.dtype(node, is_needed=True)
     made = _as_number(call, value, own) if isinstance(node, NumberType) else cast(value, own)
     return replace(made, is_natural=made.kind == "bool") if call.has("bitcast") else made
+
+
+def _require_hints(call: Call, value: ValueType) -> None:
+    """Refuses other than one integer for each dimension."""
+    given = call.listed("values", 1)
+    if not given or value.rank is None or any(isinstance(each, ast.Name) for each in given):
+        return
+    name, rank = called_name(call.node), max(1, value.rank)
+    constants = [each.value for each in given if isinstance(each, ast.Constant)]
+    if len(given) != rank or not all(isinstance(each, int) for each in constants):
+        call.refuse(
+            f"`ntl.{name}` needs one integer for each dimension, {rank} here, as in "
+            f"`ntl.{name}(x, {4 if rank == 1 else (4,) * rank})`."
+        )
 
 
 def _as_number(call: Call, value: ValueType, own: DType | None) -> ValueType:

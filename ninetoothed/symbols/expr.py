@@ -23,7 +23,7 @@ from typing import Any, Union
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
-from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
+from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over, refused
 
 #: What the package's functions take where they say "expression".
 Expression = Union["Symbol", int]
@@ -282,6 +282,9 @@ class Symbol:
 
     def __getitem__(self, index: Any) -> Symbol:
         return make("[]", self, as_symbol(index))
+
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = refused
+    __invert__ = __abs__ = refused
 
     def __iter__(self) -> Iterator[Symbol]:
         raise ArgumentError(f"`{self}` is an integer expression and cannot be iterated over")

@@ -41,6 +41,18 @@ def prints_two_texts(x, y):
     y = x
 
 
+def hints_at_one_dimension(x, y):
+    y = ntl.multiple_of(x, 4)
+
+
+def hints_at_three_dimensions(x, y):
+    y = ntl.max_contiguous(x, (4, 4, 4))
+
+
+def hints_at_a_text(x, y):
+    y = ntl.max_constancy(x, ("a", 4))
+
+
 def asserts_elements(x, y):
     ntl.static_assert(ntl.sum(x) > -1e9)
     y = x
@@ -79,6 +91,9 @@ def asserts_nothing(x, y):
         (prints_nothing, "prints numbers and tiles, but got None"),
         (prints_a_type, "prints numbers and tiles, but got an element type"),
         (prints_two_texts, "prints numbers and tiles, but got y"),
+        (hints_at_one_dimension, r"`ntl.multiple_of` needs one integer for each dimension, 2 here"),
+        (hints_at_three_dimensions, "`ntl.max_contiguous` needs one integer for each dimension"),
+        (hints_at_a_text, "`ntl.max_constancy` needs one integer for each dimension"),
         (asserts_elements, "`ntl.static_assert` needs what is known when a kernel is compiled"),
         (asserts_a_tile, "`ntl.static_assert` needs what is known when a kernel is compiled"),
         (asserts_no_condition, "`ntl.static_assert` needs a condition"),

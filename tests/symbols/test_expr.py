@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed.errors import ArgumentError
 from ninetoothed.symbols.expr import (
     as_expression,
     as_symbol,
@@ -336,6 +337,15 @@ def test_a_quotient_that_may_be_no_integer_says_what_to_write():
         TypeError, match=r"`\(a \+ 1\) / 2` may be no integer.*`a // b` rounds down"
     ):
         (Symbol("a") + 1) / 2
+
+
+@pytest.mark.parametrize(
+    "operate", [lambda s: s << 1, lambda s: 1 >> s, lambda s: s ^ 1, lambda s: ~s, abs]
+)
+def test_what_symbols_do_not_have_says_what_to_write(operate):
+    with pytest.raises(ArgumentError, match="symbols have sums, products and quotients") as raised:
+        operate(Symbol("a"))
+    assert raised.value.location.file == __file__
 
 
 def test_a_subscript_is_one_expression():
