@@ -59,6 +59,11 @@ def sizes_of(one: Tensor, other: Tensor) -> dict[Symbol, Expression]:
     return {as_symbol(a): b for a, b in pairs if isinstance(a, Symbol) and owner_of(a) is one}
 
 
+def strides_of(one: Tensor, other: Tensor) -> dict[Symbol, Expression]:
+    """What stands for the strides of one tensor where the other is the same, or a batch of it."""
+    return {as_symbol(a): b for a, b in zip(one.strides, other.strides[other.ndim - one.ndim :])}
+
+
 def arranged_as(
     tensor: Tensor, source: Tensor, sizes: Sizes, start: Tensor | None = None
 ) -> Tensor:

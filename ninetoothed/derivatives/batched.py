@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from ninetoothed.derivatives.arranging import arranged_as, like
+from ninetoothed.derivatives.arranging import arranged_as, like, strides_of
 from ninetoothed.derivatives.exchange import regrouped
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.text import is_written
@@ -23,7 +23,6 @@ from ninetoothed.program.nodes import (
     SequenceLength,
     SourceLoad,
     SourcePointer,
-    SourceStride,
     SymbolValue,
     clone,
     walk,
@@ -84,14 +83,15 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
         for old, new in zip(p.source.shape, sources[p.name].shape[1:])
         if isinstance(old, Symbol) and owner_of(old) is p.source
     }
+    meant = dict(sizes)
+    for p in parameters:
+        meant |= strides_of(p.source, sources[p.name])
     count = next(sources[p.name].shape[0] for p in parameters if p.name in names)
     for node in nodes:
         if isinstance(node, SymbolValue):
-            node.symbol = as_symbol(node.symbol).substitute(sizes)
+            node.symbol = as_symbol(node.symbol).substitute(meant)
         elif isinstance(node, Offsets) and node.tile.parameter in names:
             assert node.dim is not None
-            node.dim += 1
-        elif isinstance(node, SourceStride) and node.parameter in names:
             node.dim += 1
     read = {each for statement in body for each in names_read(statement)}
     arranged: dict[str, Any] = {}

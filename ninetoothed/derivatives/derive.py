@@ -295,7 +295,7 @@ class _Deriving:
         for name in as_zeros:
             source = self.parameters[name].source
             sources[name] = arranging.like(source, 0)
-            sizes |= sizes_of(source, sources[name])
+            sizes |= sizes_of(source, sources[name]) | arranging.strides_of(source, sources[name])
         for old, new in standing.items():
             if old not in kept:
                 sizes |= sizes_of(self.parameters[old].source, sources[new])
@@ -401,17 +401,17 @@ class _Deriving:
         sizes: Sequence[Expression],
     ) -> set[str]:
         """The tensors that are needed: those that are used, and those whose sizes are."""
-        used = {
-            node.parameter for each in body for node in walk(each) if hasattr(node, "parameter")
-        }
-        used = {*used, *self.beside} - in_parts
+        nodes = [node for statement in body for node in walk(statement)]
+        used = {node.parameter for node in nodes if hasattr(node, "parameter")}
+        values = (node.symbol for node in nodes if isinstance(node, SymbolValue))
+        read = {leaf for size in (*sizes, *values) for leaf in as_symbol(size).leaves()}
+        # Another tensor has these sizes too, but not these strides.
+        named = self.parameters.items()
+        strided = {n for n, p in named if not read.isdisjoint(map(as_symbol, p.source.strides))}
+        used = {*used, *self.beside, *strided} - in_parts
         kept = {each for each in self.parameters if each in used}
         kept |= {each for each in new.values() if each in used}
         of_new = {name: old for old, name in new.items()}
-        read = {leaf for size in sizes for leaf in as_symbol(size).leaves()}
-        for node in (node for statement in body for node in walk(statement)):
-            if isinstance(node, SymbolValue):
-                read |= set(as_symbol(node.symbol).leaves())
         while True:
             symbols = set(read)
             for each in kept:

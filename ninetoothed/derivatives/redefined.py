@@ -35,6 +35,7 @@ def redefined(
     for each, source in sources.items():
         for dim, size in enumerate(source.shape):
             symbols.setdefault(as_symbol(size), f"{each}_size_{dim}")
+            symbols.setdefault(as_symbol(source.strides[dim]), f"{each}_stride_{dim}")
     levels = {
         each: [level.ndim for level in value.levels[1:-1]]
         for each, value in arranged.items()

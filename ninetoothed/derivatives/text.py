@@ -166,7 +166,6 @@ _LOWERED: dict[type, Any] = {
     nodes.Offsets: _Lowering.offsets,
     nodes.ElementLoad: _Lowering.elements,
     nodes.SymbolValue: _Lowering.symbol,
-    nodes.SourceStride: lambda to, node: to.called(node.parameter, "stride", node.dim),
     nodes.SourcePointer: lambda to, node: to.called(node.parameter, "data_ptr"),
     nodes.ElementType: lambda to, node: to.of_source(node.parameter, "dtype"),
     nodes.SequenceLength: _Lowering.length,

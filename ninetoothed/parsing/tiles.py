@@ -27,7 +27,6 @@ from ninetoothed.program.nodes import (
     SourceLoad,
     SourcePointer,
     SourceStore,
-    SourceStride,
     Store,
 )
 
@@ -38,8 +37,7 @@ class TileFrame(BindingFrame):
     def tile_attribute(self, value: Value, name: str, node: ast.AST) -> Value | None:
         """``x.name`` where it says something about the parameter; None where it does not."""
         if name == "strides" and isinstance(value, Tile | Source):
-            dims = range(value.parameter.source.ndim)
-            return Group(tuple(self._stride(value, dim, node) for dim in dims))
+            return _shape_of(value.parameter.source.strides)
         attribute = _ATTRIBUTES.get(type(value), {}).get(name)
         if attribute is None:
             return None
@@ -55,9 +53,6 @@ class TileFrame(BindingFrame):
             length = SequenceLength(parameter=parameter.name, dim=source.jagged_dim)
             sizes[source.jagged_dim] = Runtime(self.at(length, node))
         return Group(tuple(sizes))
-
-    def _stride(self, value: Tile | Source, dim: int | None, node: ast.AST) -> Runtime:
-        return Runtime(self.at(SourceStride(parameter=value.parameter.name, dim=dim), node))
 
     def missing_attribute(self, value: Level | Source, name: str, node: ast.AST) -> Exception:
         """The error for an attribute that a level or a source does not have."""
@@ -78,7 +73,7 @@ class TileFrame(BindingFrame):
         if method.name == "data_ptr":
             return Runtime(self.at(SourcePointer(parameter=parameter.name), node))
         if method.name == "stride":
-            return self._stride(owner, dim, node)
+            return value_of(parameter.source.strides[dim or 0])
         if method.name == "size":
             return self._source_shape(parameter, node).items[dim or 0]
         return Runtime(self.at(Offsets(tile=self.reference(owner, node), dim=dim), node))

@@ -251,11 +251,6 @@ class _Giving(ast.NodeTransformer):
         given.__dict__["type"] = type_of(node)
         return given
 
-    def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
-        given = nodes.at(nodes.GivenStride(parameter=node.parameter, dim=node.dim), node)
-        given.__dict__["type"] = type_of(node)
-        return given
-
 
 def _given(node: ast.expr, other: ast.expr, is_quotient: bool) -> ast.expr:
     """What is made of numbers and sizes, beside elements to whose type a number would yield."""
@@ -277,7 +272,7 @@ def _is_number(node: ast.expr) -> bool:
         return _is_number(node.left) and _is_number(node.right)
     if isinstance(node, ast.UnaryOp):
         return _is_number(node.operand)
-    return isinstance(node, ast.Constant | nodes.SymbolValue | nodes.SourceStride)
+    return isinstance(node, ast.Constant | nodes.SymbolValue)
 
 
 def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:

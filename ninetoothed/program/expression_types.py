@@ -417,7 +417,6 @@ _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
     nodes.SymbolValue: _symbol,
     nodes.Padded: _padded,
     nodes.SequenceLength: lambda expressions, node: COUNT,
-    nodes.SourceStride: lambda expressions, node: INTEGER,
     nodes.Load: Expressions._tile,
     nodes.Forwarded: Expressions._tile,
     nodes.ElementLoad: Expressions._element_load,

@@ -77,7 +77,7 @@ class Offsets(Expression):
 
 
 class SymbolValue(Expression):
-    """The value of a symbolic integer, a size for example."""
+    """The value of a symbolic integer, a size or a stride for example."""
 
     _fields = ("symbol",)
     symbol: Any
@@ -85,18 +85,6 @@ class SymbolValue(Expression):
 
 class GivenSize(SymbolValue):
     """A size that meets elements: of an argument's type, though a compiler may know its value."""
-
-
-class SourceStride(Expression):
-    """The stride of a source tensor along ``dim``, in elements."""
-
-    _fields = ("parameter", "dim")
-    parameter: str
-    dim: int
-
-
-class GivenStride(SourceStride):
-    """A stride that meets elements, as `GivenSize`."""
 
 
 class SequenceLength(Expression):

@@ -106,7 +106,6 @@ _PLAIN: dict[type, Callable[[Any], ast.AST]] = {
     nodes.Forwarded: lambda node: _call("forwarded", node.tile, node.value),
     nodes.Offsets: _offsets,
     nodes.SymbolValue: _symbol,
-    nodes.SourceStride: lambda node: ast.Name(id=f"{node.parameter}.stride({node.dim})"),
     nodes.SequenceLength: lambda node: ast.Name(id=f"{node.parameter}.source.shape[{node.dim}]"),
     nodes.SourcePointer: lambda node: ast.Name(id=f"{node.parameter}.data_ptr()"),
     nodes.ElementType: lambda node: ast.Name(id=f"{node.parameter}.dtype"),

@@ -37,7 +37,6 @@ from ninetoothed.program.nodes import (
     SourcePlace,
     SourcePointer,
     SourceStore,
-    SourceStride,
     Store,
     SymbolValue,
     TileRef,
@@ -65,7 +64,7 @@ _STATEMENTS = (
 _EXPRESSIONS = (
     *(ast.Name, ast.Constant, ast.Tuple, ast.Subscript, ast.Slice, ast.Attribute, ast.Call),
     *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp),
-    *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourceStride, SourcePointer, ElementType),
+    *(TileRef, Load, Forwarded, Offsets, SymbolValue, SourcePointer, ElementType),
     *(SequenceLength, SourceLoad, ElementLoad, ElementRef, SourcePlace, DTypeRef, LanguageRef),
     *(ExternRef, Padded, Mask, Masked, Within, Held, Exists, Kept, Flipped, AllHold),
 )

@@ -104,3 +104,17 @@ def test_a_product_that_a_sum_is_given_to(application):
     found = torch.autograd.grad(operator(a, b).sin().sum(), (a, b))
     for one, wanted in zip(found, torch.autograd.grad((a @ b).sin().sum(), (a, b))):
         torch.testing.assert_close(one, wanted, rtol=1e-4, atol=1e-4)
+
+
+def times_strides(x, y):
+    n = y.source.stride(0)
+    y = x * (n + x.stride(0))  # noqa: F841
+
+
+def test_strides_are_those_of_the_tensor_that_they_are_said_of():
+    times = made(times_strides)
+    x = torch.randn(8, 3)[:, 0].requires_grad_()
+    rows = torch.randn(2, 8, 3)[..., 0]
+
+    torch.testing.assert_close(torch.autograd.grad(times(x).sum(), x)[0], torch.full((8,), 4.0))
+    torch.testing.assert_close(torch.vmap(times)(rows), rows * 4)

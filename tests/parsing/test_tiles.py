@@ -177,8 +177,8 @@ def test_the_source():
         )
 
     assert parsed(application) == (
-        "store y = rows_size_1 + rows.stride(1) + rows.stride(0) + rows.stride(1) + rows.stride(0) "
-        "+ rows.stride(1) + 2 + rows_size_0 + rows_size_1"
+        "store y = (rows_size_1 + rows_stride_1 + rows_stride_0 + rows_stride_1 + rows_stride_0 "
+        "+ rows_stride_1 + 2 + rows_size_0 + rows_size_1)"
     )
 
 

@@ -13,6 +13,17 @@ def a_product_with_a_stride(x, y):
     y = x.source.stride(0) * 2  # noqa: F841
 
 
+def a_stride_in_a_variable(x, y):
+    n = x.source.stride(0)
+    m = n * 2
+    y = m  # noqa: F841
+
+
+def a_stride_from_all_strides(x, y):
+    first, second = x.strides
+    y = first * 2 + second  # noqa: F841
+
+
 def a_sum_of_a_stride_and_a_size(x, y):
     y = x.source.stride(0) + x.source.shape[1]  # noqa: F841
 
@@ -26,6 +37,8 @@ def a_sum_of_extrema_of_sizes(x, y):
     ("application", "expected"),
     [
         (a_product_with_a_stride, 2**31 + 2),
+        (a_stride_in_a_variable, 2**31 + 2),
+        (a_stride_from_all_strides, 2**31 + 2),
         (a_sum_of_a_stride_and_a_size, 2**31 + 1),
         (a_sum_of_extrema_of_sizes, 2**31 + 3),
     ],

@@ -25,7 +25,7 @@ from ninetoothed.backends.triton.specialization.size_arithmetic import arithmeti
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
-from ninetoothed.program.nodes import Offsets, SequenceLength, SourceStride, SymbolValue
+from ninetoothed.program.nodes import Offsets, SequenceLength, SymbolValue
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import simplify
@@ -225,10 +225,9 @@ class Assumptions:
             if isinstance(node, SymbolValue):
                 symbol = as_symbol(node.symbol)
                 seen |= {self._fits(self._expression(n), {}) for n in (symbol, *symbol.leaves())}
-            elif isinstance(node, SourceStride | SequenceLength):
+            elif isinstance(node, SequenceLength):
                 source = self._kernel.program.parameter(node.parameter).source
-                numbers = source.strides if isinstance(node, SourceStride) else source.shape
-                seen.add(self._fits(self._expression(numbers[node.dim]), {}))
+                seen.add(self._fits(self._expression(source.shape[node.dim]), {}))
             elif isinstance(node, Offsets):
                 parameter = self._kernel.program.parameter(node.tile.parameter)
                 access = self._kernel.arrangement.accesses[parameter.name]

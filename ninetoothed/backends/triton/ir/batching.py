@@ -22,7 +22,6 @@ from ninetoothed.program.nodes import (
     Mask,
     Masked,
     Padded,
-    SourceStride,
     Store,
     SymbolValue,
     at,
@@ -33,7 +32,7 @@ from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 
 _NOT_OF_TILES = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-_NUMBERS = (ast.Constant, SymbolValue, DTypeRef, ElementType, SourceStride, LanguageRef)
+_NUMBERS = (ast.Constant, SymbolValue, DTypeRef, ElementType, LanguageRef)
 
 
 class _NotBatchable(Exception):

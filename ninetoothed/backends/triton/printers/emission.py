@@ -106,6 +106,7 @@ class Emission:
         self.holding: Holding | None = None
         self.holding_at_first: frozenset[Symbol] = frozenset()
         self._constexpr = constexpr_symbols(kernel) - lowered.facts.widths
+        self._known = self._constexpr | lowered.facts.unit_strides
         self._widths = Widths(kernel, lowered.facts.magnitudes, lowered.facts.wide)
         self._names = Names(lowered.program, kernel)
         self._names.taken.add(kernel.name)
@@ -303,7 +304,7 @@ class Emission:
 
     def is_known(self, expression: Symbol) -> bool:
         """Whether Triton's compiler computes the value, which it does as Python."""
-        return all(leaf in self._constexpr for leaf in expression.leaves())
+        return all(leaf in self._known for leaf in expression.leaves())
 
     def inverse(self, wanted: str, value: Symbol) -> ast.expr:
         """A value that is computed from sizes before the launch, under such a name (`program_order`)."""

@@ -235,15 +235,6 @@ class Lowering(OperatorLowering):
             return self._emission.width(inner.value)
         return next_power_of_2(self.visit(inner))
 
-    def visit_SourceStride(self, node: nodes.SourceStride) -> ast.expr:
-        parameter = self._emission.kernel.program.parameter(node.parameter)
-        return self._narrow(self._emission.tree(parameter.source.strides[node.dim]))
-
-    def visit_GivenStride(self, node: nodes.GivenStride) -> ast.expr:
-        value = self.visit_SourceStride(node)
-        is_known = isinstance(value, ast.Constant)
-        return nodes.at(self._emission.call("given_size", value), node) if is_known else value
-
     def visit_SequenceLength(self, node: nodes.SequenceLength) -> ast.expr:
         return self._addresses.length(node.parameter)
 

@@ -37,14 +37,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.nodes import (
-    Offsets,
-    SequenceLength,
-    SourceStride,
-    SymbolValue,
-    TileRef,
-    walk,
-)
+from ninetoothed.program.nodes import Offsets, SequenceLength, SymbolValue, TileRef, walk
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.simplify import simplify
@@ -236,7 +229,7 @@ def has_values(kernel: Definition) -> bool:
         numbers = {each for tile in tiles for index in tile.indices for each in walk(index)}
         if all(each in numbers for each in read if each.id == loop.target.id):
             bounds |= {*walk(loop.iter)}
-    values = SymbolValue, SourceStride, SequenceLength, Offsets
+    values = SymbolValue, SequenceLength, Offsets
     return any(
         isinstance(node, values)
         and not (isinstance(node, SymbolValue) and is_constant_symbol(as_symbol(node.symbol)))

@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.nodes import LanguageRef, SourceStride, SymbolValue
+from ninetoothed.program.nodes import LanguageRef, SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, minimum
 
@@ -69,8 +69,6 @@ def _number(program: Program, node: ast.expr) -> Symbol | None:
     """A number that is made of sizes, strides and literals."""
     if isinstance(node, SymbolValue):
         return as_symbol(node.symbol)
-    if isinstance(node, SourceStride):
-        return as_symbol(program.parameter(node.parameter).source.strides[node.dim])
     if isinstance(node, ast.Constant):
         return constant(node.value) if type(node.value) is int else None
     function, parts = None, list[ast.expr]()
