@@ -175,13 +175,15 @@ def _is_free(nodes: Sequence[ast.AST], definition: Definition, dims: Mapping[str
     """Whether nothing depends on where in these dimensions it is, or on how many elements they have."""
     sources = {p.name: p.source for p in definition.tensor_parameters}
     sizes = {as_symbol(sources[name].shape[dim]) for name, dim in dims.items()}
+    # A part of a tensor has strides of its own.
+    own = sizes | {as_symbol(stride) for name in dims for stride in sources[name].strides}
     for node in nodes:
         if isinstance(node, Offsets) and node.tile.parameter in dims:
             if node.dim in (None, dims[node.tile.parameter]):
                 return False
         if asks_for_program(node):
             return False
-        if isinstance(node, SymbolValue) and sizes & {*as_symbol(node.symbol).leaves()}:
+        if isinstance(node, SymbolValue) and own & {*as_symbol(node.symbol).leaves()}:
             return False
         if is_exactly(node, SourceLoad) and node.parameter in dims:
             return False

@@ -77,11 +77,15 @@ def by_length(input, output):
     output = input / input.source.shape[0]  # noqa: F841
 
 
+def by_stride(input, output):
+    output = input * input.stride(0)  # noqa: F841
+
+
 def plain(input, output):
     output = input + 1  # noqa: F841
 
 
-@pytest.mark.parametrize("application", [counted, by_length])
+@pytest.mark.parametrize("application", [counted, by_length, by_stride])
 def test_what_depends_on_where_or_how_many_elements_are_is_whole(application):
     assert found(of(application)) == []
 
