@@ -26,7 +26,7 @@ from ninetoothed.program.nodes import (
     clone,
 )
 from ninetoothed.program.tile_masks import NOWHERE, Origin, TileMask
-from ninetoothed.program.types import Shape, ValueType
+from ninetoothed.program.types import COUNT, Shape, ValueType
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.symbols.simplify import difference
@@ -212,6 +212,7 @@ def captured(
     # It is moved once more, with what exists in its place.
     arguments.hold("moved", *range(len(node.args) + arguments.first))
     alike = clone(node)
+    alike.__dict__["type"] = _of_existence(arguments.type)
     twin = Arguments.__new__(Arguments)
     twin.__dict__.update(arguments.__dict__)
     twin.node = alike
@@ -233,6 +234,13 @@ def captured(
     name = analysis.draft.fresh("exists")
     analysis.draft.insert_before(analysis.statement, assign(name, also, node))
     return _held(arguments.type, name, analysis)
+
+
+def _of_existence(found: ValueType) -> ValueType:
+    """The type of what says which elements of a value exist."""
+    if found.items is not None:
+        return replace(found, items=tuple(map(_of_existence, found.items)))
+    return replace(COUNT, shape=found.shape)
 
 
 def decided_together(arguments: Arguments, index: int, axis: int, value: Known) -> Known:
