@@ -145,6 +145,11 @@ class ShapeError(ApplicationError, CompilationError):
     """Tiles of the sizes that a call gives do not fit each other, which a backend found."""
 
 
+def failed_assertion(said: Any = "", where: str = "") -> str:
+    """The words of an application's assertion that does not hold."""
+    return f"An assertion of the application fails{where}{f': {said}' if said else '.'}"
+
+
 class PluginError(NineToothedError, RuntimeError):
     """A frontend or a backend is missing, broken or ambiguous."""
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ninetoothed.errors import Location, ShapeError
+from ninetoothed.errors import Location, ShapeError, failed_assertion
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings import size_expressions
@@ -102,8 +102,7 @@ def _of_call(node: ast.Call, known: Mapping[str, Symbol], reached: Symbol) -> It
     test, message = given.node_of("cond", 0), given.node_of("msg", 1)
     if test is None or given.node_of("mask", 2) is not None:
         return
-    text = str(message.value) if isinstance(message, ast.Constant) else ""
-    said = f"An assertion of the application fails{f': {text}' if text else '.'}"
+    said = failed_assertion(message.value if isinstance(message, ast.Constant) else "")
     if node.func.name == "assume":
         said = "What ntl.assume says does not hold."
     parts = [test]

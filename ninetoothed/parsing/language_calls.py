@@ -6,7 +6,7 @@ import ast
 import itertools
 from typing import Any
 
-from ninetoothed.errors import ApplicationError
+from ninetoothed.errors import ApplicationError, failed_assertion
 from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.parsing import source
@@ -82,8 +82,7 @@ class LanguageCallFrame(OperatorFrame):
         if self.truth(arguments[0]):
             return Known(None)
         text = arguments[1] if len(arguments) > 1 else Known("")
-        words = f": {text.object}" if isinstance(text, Known) and text.object else "."
-        raise self.error(node, f"An assertion of the application fails{words}")
+        raise self.error(node, failed_assertion(text.object if isinstance(text, Known) else ""))
 
     def folded(self, function: Any, arguments: list[Value], node: ast.AST) -> Value | None:
         """``cdiv`` and ``next_power_of_2`` of what is known, of symbolic sizes too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ninetoothed.errors import failed_assertion
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.nodes import DTypeRef, ElementLoad, ElementType, Load, Offsets, SourceLoad
@@ -34,9 +35,7 @@ def checked(call: Call, operation: Operation) -> ValueType:
             )
         if name != "assume" and _of_types(condition, call) is False:
             text = call.node_of("msg", 1)
-            message = "" if text is None else literal(text)
-            words = f": {message}" if message else "."
-            call.refuse(f"An assertion of the application fails{words}")
+            call.refuse(failed_assertion("" if text is None else literal(text)))
     return NOTHING
 
 

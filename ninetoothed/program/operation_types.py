@@ -370,10 +370,6 @@ def _vector(call: Call, operation: Operation) -> ValueType:
             call.refuse(f"`ntl.arange` ends after its start, but got {start} and {end}.")
         if isinstance(end, int):
             size = end - start
-            if size < 1:
-                call.refuse(
-                    f"arange's end must be greater than its start, but got {start} and {end}."
-                )
         elif start == 0:
             size = size_of(node)
     natural = call.named("start", 0).is_natural

@@ -13,7 +13,7 @@ from ninetoothed.backends.numpy.language.identities import without_padding
 from ninetoothed.backends.numpy.language.math import logical_not, logical_or
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile, number
-from ninetoothed.errors import NineToothedError, caller_location
+from ninetoothed.errors import NineToothedError, caller_location, failed_assertion
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
@@ -53,9 +53,7 @@ def failed(msg: Any) -> None:
     """Raises what an assertion of the running kernel says."""
     program = context.running_program()
     where = "" if program is None else f" in program {program}"
-    raise NineToothedError(
-        f"An assertion of the application fails{where}: {msg}", caller_location()
-    )
+    raise NineToothedError(failed_assertion(msg, where), caller_location())
 
 
 def device_print(prefix: str, *args: Any, hex: bool = False) -> None:

@@ -44,8 +44,6 @@ from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, is_power_of_two, needed
 from ninetoothed.tensors.arrange import Parameter
 
-_LARGEST_INT64 = 2**63 - 1
-
 
 @dataclass(frozen=True)
 class CallFacts:
@@ -177,7 +175,7 @@ def facts_of(
     for size in kernel.grid:
         largest = max(largest, evaluated(size, environment))
     wide = largest > LARGEST_INT32
-    limit = _LARGEST_INT64 if wide else LARGEST_INT32
+    limit = size_arithmetic.LARGEST_INT64 if wide else LARGEST_INT32
     adjacent = offsets.adjacent(kernel, environment)
     return CallFacts(
         frozenset(holding),

@@ -18,7 +18,7 @@ from ninetoothed.program.nodes import LanguageRef, SymbolValue
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, minimum
 
-_LARGEST_INT64 = 2**63 - 1
+LARGEST_INT64 = 2**63 - 1
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda left, right: left + right,
@@ -44,7 +44,7 @@ def _overflows(symbol: Symbol, environment: Mapping[Symbol, int]) -> bool:
     """Whether the type that an operation's operands have does not hold its result, or a literal."""
     operands = [operand for operand in symbol.operands if isinstance(operand, Symbol)]
     leaves = [abs(int(leaf.evaluate(environment))) for leaf in symbol.leaves()]
-    limit = LARGEST_INT32 if max(leaves, default=0) <= LARGEST_INT32 else _LARGEST_INT64
+    limit = LARGEST_INT32 if max(leaves, default=0) <= LARGEST_INT32 else LARGEST_INT64
     held = [symbol, *(operand for operand in operands if operand.op == "const")]
     return bool(operands) and any(abs(int(n.evaluate(environment))) > limit for n in held)
 
@@ -71,7 +71,8 @@ def _number(program: Program, node: ast.expr) -> Symbol | None:
         return as_symbol(node.symbol)
     if isinstance(node, ast.Constant):
         return constant(node.value) if type(node.value) is int else None
-    function, parts = None, list[ast.expr]()
+    function: Callable[..., Any] | None = None
+    parts: list[ast.expr] = []
     if isinstance(node, ast.BinOp):
         function, parts = _OPERATORS.get(type(node.op)), [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
