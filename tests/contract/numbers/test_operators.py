@@ -238,3 +238,14 @@ def test_signed_and_unsigned_integers_are_not_chosen_of():
             result(application, v, w, out=v.clone())
         assert result(application, v, w.int(), out=v.clone()).tolist() in ([-1, 1], [3, 4])
     assert result(of_places, w, w, out=w.clone()).tolist() == [3, 4]
+
+
+def an_extremum_of_a_quotient(a, b, y):
+    y = ntl.maximum(a / b, ntl.maximum(a, b)) + ntl.minimum(ntl.minimum(b, a), ntl.fma(a, b, a))  # noqa: F841
+
+
+def test_an_extremum_of_what_is_made_of_the_operands_of_another():
+    a, b = torch.tensor([3.0, -8.0, 0.5, -1.0]), torch.tensor([0.5, -2.0, 4.0, 1.0])
+    x, z = a.numpy().astype(np.float64), b.numpy().astype(np.float64)
+    expected = np.maximum(x / z, np.maximum(x, z)) + np.minimum(np.minimum(x, z), x * z + x)
+    assert result(an_extremum_of_a_quotient, a, b, out=torch.zeros(4)).tolist() == expected.tolist()

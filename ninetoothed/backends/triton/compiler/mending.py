@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ninetoothed.backends.triton.compiler import negations, reductions, versions
+from ninetoothed.backends.triton.compiler import extrema, negations, reductions, versions
 from ninetoothed.cache import digest
 
 #: The files that say what is changed: a program that was kept is known by them too.
-FILES = ("mending.py", "negations.py", "reductions.py")
+FILES = ("extrema.py", "mending.py", "negations.py", "reductions.py")
 
 _asked = threading.local()
 
@@ -48,6 +48,7 @@ def _made(plain: Any, target: Any) -> Any:
             _change(stages, "ttir", reductions.in_order)
             if not versions.reduces_in_any_layout():
                 _change(stages, "ttgir", reductions.rearranged)
+            _change(stages, "ttgir", extrema.regrouped)
             _change(stages, "ptx", negations.spelled_out)
 
         backend.add_stages = with_changes
