@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+import ninetoothed
 import ninetoothed.language as ntl
+from ninetoothed import Tensor
 from ninetoothed.errors import ApplicationError
 from tests.contract.application.meanings import DIVISORS, INTEGERS, Case, made
 from tests.contract.numbers.test_literals import result
@@ -141,3 +143,20 @@ def test_in_a_function_of_tritons_it_is_tritons():
     x = torch.tensor([-9, -8, 0, 8, 9], dtype=torch.int32)
     found = result(application, x, out=torch.zeros_like(x))
     assert found.tolist() == [-101, -101, 0, 202, 303]
+
+
+def shifted(a, b):
+    return a + b + 2
+
+
+def of_constants_that_lanes_exchange(x, y):
+    y = x / ntl.cdiv(ntl.abs(ntl.associative_scan(ntl.full(x.shape, -2, ntl.int32), 0, shifted)), 4)  # noqa: F841
+
+
+def test_absolute_values_of_constants_that_lanes_exchange():
+    def arrangement(*tensors):
+        return tuple(tensor.tile((-1,)) for tensor in tensors)
+
+    x, y = torch.tensor([2.0, 2.0, 1.0]), torch.zeros(3)
+    ninetoothed.make(arrangement, of_constants_that_lanes_exchange, (Tensor(1), Tensor(1)))(x, y)
+    assert y.tolist() == x.tolist()

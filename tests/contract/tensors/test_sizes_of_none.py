@@ -273,3 +273,18 @@ def test_it_is_not_stored_to_one_element(application):
         ArgumentError, match="0 in dimension 1 of `x` and 1 in dimension 1 of a tile"
     ):
         kernel(torch.zeros(3, 0), y)
+
+
+def in_front_of_it(y):
+    y[0] = y.source.shape[0]
+
+
+def test_of_a_flattened_dimension_of_none_no_element_is_found_by_a_number():
+    # A quotient by the size of none is asked for where Triton's compiler knows both.
+    def arrangement(y):
+        return (y.flatten().pad(((1, 3),)).tile((-1,)),)
+
+    kernel = ninetoothed.make(arrangement, in_front_of_it, (Tensor(2),))
+    memory = torch.full((4,), OLD)
+    kernel(memory[:0].reshape(1, 0))
+    assert memory.tolist() == [OLD] * 4

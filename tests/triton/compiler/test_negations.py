@@ -60,3 +60,12 @@ def test_what_it_is_written_as():
         "\tnot.b16 \t%h1, %h2;\n\tadd.s16 \t%h1, %h1, 1;\n"
         "\tsub.s32 \t%r6, %r5, 0;\n\tmax.s32 \t%r1, %r5, %r6;\n"
     )
+
+
+def test_absolute_values_where_lanes_exchange_values():
+    text = "\tabs.s32 \t%r5, %r2;\n\tabs.f32 \t%f5, %f2;\n"
+    assert spelled_out(text) == text
+    assert spelled_out(f"{text}\tshfl.sync.up.b32 \t%r2, %r1, 1, 0, -1;\n") == (
+        "\tnot.b32 \t%r5, %r2;\n\tadd.s32 \t%r5, %r5, 1;\n\tmax.s32 \t%r5, %r5, %r2;\n"
+        "\tabs.f32 \t%f5, %f2;\n\tshfl.sync.up.b32 \t%r2, %r1, 1, 0, -1;\n"
+    )

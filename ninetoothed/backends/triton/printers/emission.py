@@ -255,6 +255,8 @@ class Emission:
     def over(self, expression: Symbol, operands: list[ast.expr]) -> ast.expr:
         """An expression over its operands' trees; division rounds down, as Python's does."""
         is_division = expression.op in ("//", "%")
+        if is_division and self.is_known(expression):
+            operands = [operands[0], self._above_zero(expression.operands[1], operands[1])]
         if (
             not is_division
             or self.is_known(expression)
@@ -301,6 +303,13 @@ class Emission:
         if expression.op not in ("//", "%") or self.is_known(expression):
             return False
         return interval(expression.operands[1], verified_ranges(self.kernel))[0] <= 0
+
+    def _above_zero(self, size: Symbol, tree: ast.expr) -> ast.expr:
+        """A divisor that Triton's compiler computes with: 1 for the size of an empty dimension, where nothing
+        is found whatever the quotient."""
+        if size.op != "leaf" or interval(size, verified_ranges(self.kernel))[0] > 0:
+            return tree
+        return over("+", [tree, over("==", [tree, ast.Constant(0)])])
 
     def is_known(self, expression: Symbol) -> bool:
         """Whether Triton's compiler computes the value, which it does as Python."""
