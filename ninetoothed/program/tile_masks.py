@@ -29,6 +29,8 @@ class TileMask:
         is_loaded: whether the value is in the lanes that the tile was loaded to: a store does not ask.
         is_met: of such a one, whether each call is checked for it that what is stored to has no more
             elements; else what the value is there may be stored.
+        is_moved: whether the elements were moved, so that each exists by itself: what they are reduced to along a
+            dimension exists where one of them does.
         wanted: what has to be done before the mask can be had, where that is only done on demand;
             None where it can be had. Till then those lanes hold anything.
         stands_for: of one of a loop's variable, the masks that are wanted.
@@ -42,6 +44,7 @@ class TileMask:
     is_kept: bool = False
     is_loaded: bool = False
     is_met: bool = True
+    is_moved: bool = False
     wanted: Any = None
     stands_for: tuple[TileMask, ...] = ()
 

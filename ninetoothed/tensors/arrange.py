@@ -16,7 +16,7 @@ from ninetoothed.tensors.access import Access, access_of, positions, steps
 from ninetoothed.tensors.grids import Places
 from ninetoothed.tensors.level import named, operations, verify_operations
 from ninetoothed.tensors.meta_operation import Evaluate, Indices, Shape, shape_text
-from ninetoothed.tensors.metaops import Pad
+from ninetoothed.tensors.metaops import Index, Pad, Ravel, Resize, Tile
 from ninetoothed.tensors.tensor import Tensor
 
 #: A constexpr parameter without a default.
@@ -96,6 +96,24 @@ class Parameter:
         return all(
             operation.conditions(*given) == operation.conditions_of_sizes(*given)
             for operation, given, _ in steps(self.tensor, taken)
+        )
+
+    @threads.cached_property
+    def has_first_elements(self) -> bool:
+        """Whether the first element of each tile within its levels is known to exist, along each dimension.
+
+        So it is where one operation alone cuts tiles off at the end, which lie side by side.
+        """
+        found = [] if self.tensor is None else list(operations(self.tensor))
+        cuts = 0
+        for operation in found:
+            if isinstance(operation, Tile):
+                sizes = zip(operation.whole, operation.tile_shape)
+                cuts += any(not whole and size != 1 for whole, size in sizes)
+        return (
+            self.is_by_size
+            and cuts <= 1
+            and not any(isinstance(o, Index | Ravel | Resize) for o in found)
         )
 
     @threads.cached_property

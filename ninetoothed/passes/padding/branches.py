@@ -243,7 +243,8 @@ class Branches(Carried):
             self.draft.insert_after(
                 statement, assign(variable, nodes.at(exists, statement), statement)
             )
-            validity.append(held_mask(variable, known.rank, statement, is_loaded))
+            mask = held_mask(variable, known.rank, statement, is_loaded)
+            validity.append(replace(mask, is_moved=any(m.is_moved for m in lost)))
         self.known[target.id] = replace(known, validity=tuple(validity))
 
     def check_splits(self, statement: ast.If) -> None:

@@ -15,9 +15,9 @@ from ninetoothed.passes.padding.validity import (
     UNKNOWN,
     Known,
     accumulated,
-    in_other_lanes,
     is_left,
     joined,
+    moved,
     rearranged,
     reduced,
     reshaped,
@@ -162,7 +162,7 @@ def _sorted(arguments: Arguments, operation: Operation) -> Known:
         and (mask.layout[-1] is None or (is_whole and moves.is_first(arguments, mask, -1)))
         for mask in value.validity
     ):
-        return in_other_lanes(value).changed()
+        return moved(value).changed()
     return captured(arguments, [0], of_existing=_descending if is_whole else None).changed()
 
 
@@ -231,7 +231,7 @@ def _reshape(arguments: Arguments, operation: Operation) -> Known:
     result = reshaped(value, arguments.type.shape)
     if len(result.validity) == len(value.validity):
         # As where it moves them: which dimensions there are may not be known here.
-        return in_other_lanes(result)
+        return moved(result)
     return captured(arguments, [0])
 
 

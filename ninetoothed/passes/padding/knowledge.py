@@ -10,7 +10,15 @@ from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
-from ninetoothed.program.nodes import Masked, SequenceLength, SymbolValue, TileRef, at
+from ninetoothed.program.nodes import (
+    ElementRef,
+    Masked,
+    SequenceLength,
+    SymbolValue,
+    TileRef,
+    Within,
+    at,
+)
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -105,6 +113,15 @@ class Knowledge:
     def depends_on_tile(self, mask: TileMask) -> bool:
         """Whether which lanes a tile's mask leaves out may differ from one tile of its level to another."""
         raise NotImplementedError
+
+    def has_elements(self, mask: TileMask) -> bool:
+        """Whether a whole tile, or what was made, is known to have an element along each of its dimensions."""
+        tile = mask.origin.tile
+        if not isinstance(tile, TileRef) or isinstance(tile, ElementRef):
+            return isinstance(tile, Within)
+        parameter = self.tensors[tile.parameter]
+        is_within = all(map(self.is_below, tile.indices, parameter.middle_sizes))
+        return is_within and parameter.has_first_elements
 
     def masks(self, value: Known, origin: ast.AST) -> list[ast.expr]:
         """The masks of a value."""

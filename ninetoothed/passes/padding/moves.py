@@ -12,7 +12,14 @@ from dataclasses import replace
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.knowledge import Knowledge
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, in_other_lanes, joined, with_rank
+from ninetoothed.passes.padding.validity import (
+    UNKNOWN,
+    Known,
+    in_other_lanes,
+    joined,
+    moved,
+    with_rank,
+)
 from ninetoothed.passes.rewriting import assign, language, place_of, size_node
 from ninetoothed.program.nodes import (
     AllHold,
@@ -88,9 +95,7 @@ def _joined(arguments: Arguments, operation: Operation) -> Known:
     left, right = with_rank(arguments.known(0)), with_rank(arguments.known(1))
     if {mask.place for mask in left.validity} == {mask.place for mask in right.validity}:
         validity = joined([left, right], "all").validity
-        return in_other_lanes(
-            Known(validity=tuple(replace(m, layout=(*m.layout, None)) for m in validity))
-        )
+        return moved(Known(validity=tuple(replace(m, layout=(*m.layout, None)) for m in validity)))
     return captured(arguments, [0, 1])
 
 
@@ -116,7 +121,7 @@ def _split(arguments: Arguments, operation: Operation) -> Known:
         return UNKNOWN
     if all(mask.layout[-1] is None for mask in value.validity):
         validity = tuple(replace(mask, layout=mask.layout[:-1]) for mask in value.validity)
-        return Known(items=(Known(validity=validity),) * 2)
+        return Known(items=(moved(Known(validity=validity)),) * 2)
     return captured(arguments, [0])
 
 
@@ -142,7 +147,7 @@ def _atomic(arguments: Arguments, operation: Operation) -> Known:
 def _raveled(arguments: Arguments, operation: Operation) -> Known:
     value = arguments.known(0)
     if value.shape is not None and len(value.shape) == 1:
-        return in_other_lanes(value)
+        return moved(value)
 
     def in_order(call: ast.Call) -> ast.expr:
         own = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
@@ -187,28 +192,28 @@ def is_rising(condition: Symbol, position: Symbol) -> bool:
 
 def captured(
     arguments: Arguments,
-    moved: list[int],
+    places: list[int],
     in_order: Callable[[ast.Call], ast.expr] | None = None,
     of_existing: Callable[[ast.Call], ast.expr] | None = None,
 ) -> Known:
     """What is known of elements that moved: what says whether they exist is moved alike, on demand.
 
     Args:
-        moved: the arguments whose elements are moved.
+        places: the arguments whose elements are moved.
         in_order: the call as one that leaves elements in their order, where it may reorder them.
         of_existing: the call that moves what says whether they exist, where it is another one.
     """
-    if not any(arguments.known(index).validity for index in moved):
+    if not any(arguments.known(index).validity for index in places):
         return UNKNOWN
     analysis, node, items = arguments.analysis, arguments.node, arguments.type.items
     wish = ("moved", place_of(node))
     if wish not in analysis.needed:
         rank = (arguments.type if items is None else items[0]).rank
-        mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish)
+        mask = TileMask((wish, True), NOWHERE, tuple(range(rank or 0)), wanted=wish, is_moved=True)
         known = Known(validity=(mask,))
         return known if items is None else Known(items=(known,) * len(items))
     # First, since an index may be given a name for them, which is then read where the tile is loaded.
-    masks = {index: analysis.masks(with_rank(arguments.known(index)), node) for index in moved}
+    masks = {index: analysis.masks(with_rank(arguments.known(index)), node) for index in places}
     # It is moved once more, with what exists in its place.
     arguments.hold("moved", *range(len(node.args) + arguments.first))
     alike = clone(node)
@@ -216,7 +221,7 @@ def captured(
     twin = Arguments.__new__(Arguments)
     twin.__dict__.update(arguments.__dict__)
     twin.node = alike
-    for index in moved:
+    for index in places:
         operand = arguments.get(index)
         assert operand is not None
         twin.put(index, at(Exists(value=clone(operand), masks=masks[index]), node))
@@ -246,22 +251,41 @@ def _of_existence(found: ValueType) -> ValueType:
 def decided_together(arguments: Arguments, index: int, axis: int, value: Known) -> Known:
     """What is known of an argument, or of a tuple's items, whose elements along a dimension become one.
 
-    That one exists where all masks hold of any of them. Tiles' own masks say so apart; of those that data
-    decide that follows from all together alone: they become one, on demand.
+    That one exists where all masks hold of any of them. Tiles' own masks say so apart; of elements that moved, unless
+    their tiles are known to have some there, and of those that data decide it follows from all together alone:
+    they become one, on demand.
     """
     value = with_rank(value)
-    if not value.rank or not -value.rank <= axis < value.rank:
+    if value.rank < 2 or not -value.rank <= axis < value.rank:
         return value
-    along = tuple(mask for mask in value.validity if mask.layout[axis] is not None)
+    for is_moved in (False, True):
+        along = tuple(
+            mask
+            for mask in value.validity
+            if mask.is_moved is is_moved and mask.layout[axis] is not None
+        )
+        if _are_decided_together(arguments.analysis, along):
+            value = _together(arguments, index, value, along)
+    return value
+
+
+def _are_decided_together(analysis: Knowledge, along: tuple[TileMask, ...]) -> bool:
     of_data = [mask for mask in along if _is_of_data(mask) and not mask.is_loaded]
-    if len(along) < 2 or not any(len(_followed(mask)) > 1 for mask in of_data):
-        return value
+    if len(along) > 1 and any(len(_followed(mask)) > 1 for mask in of_data):
+        return True
+    moved = (mask for mask in along if mask.is_moved and mask not in of_data)
+    return not all(map(analysis.has_elements, moved))
+
+
+def _together(arguments: Arguments, index: int, value: Known, along: tuple[TileMask, ...]) -> Known:
+    """What is known of the value when some of its masks are one."""
     rest = tuple(mask for mask in value.validity if mask not in along)
     followed = set[int]().union(*map(_followed, along))
     layout = tuple(dim if dim in followed else None for dim in range(value.rank))
     analysis, node = arguments.analysis, arguments.node
-    wish = ("moved", place_of(node), index)
-    mask = TileMask((wish, True), NOWHERE, layout, wanted=wish)
+    is_moved = along[0].is_moved
+    wish = ("moved", place_of(node), index, is_moved)
+    mask = TileMask((wish, True), NOWHERE, layout, wanted=wish, is_moved=is_moved)
     if wish in analysis.needed:
         masks = analysis.masks(replace(value, validity=along), node)
         arguments.hold("reduced", index)
@@ -272,7 +296,8 @@ def decided_together(arguments: Arguments, index: int, axis: int, value: Known) 
         assert operand is not None
         made = at(Exists(value=clone(operand), masks=masks), node)
         analysis.draft.insert_before(analysis.statement, assign(name, made, node))
-        mask = replace(held_mask(name, value.rank, analysis.statement), layout=layout)
+        held = held_mask(name, value.rank, analysis.statement)
+        mask = replace(held, layout=layout, is_moved=is_moved)
     return replace(value, validity=(*rest, mask))
 
 
@@ -291,7 +316,7 @@ def _held(result: ValueType, name: str, analysis: Knowledge) -> Known:
     rank = result.rank
     if rank is None:
         return UNKNOWN
-    return Known(validity=(held_mask(name, rank, analysis.statement),))
+    return moved(Known(validity=(held_mask(name, rank, analysis.statement),)))
 
 
 def held_mask(name: str, rank: int, statement: ast.stmt, is_loaded: bool = False) -> TileMask:

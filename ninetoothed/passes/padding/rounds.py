@@ -142,7 +142,10 @@ class Carried(Values):
             made = self.real(name, replace(known, validity=own), statement)
             self.draft.insert_before(statement, assign(variable, made, statement))
         validity = tuple(
-            held_mask(variable, known.rank, statement, is_loaded)
+            replace(
+                held_mask(variable, known.rank, statement, is_loaded),
+                is_moved=any(m.is_moved for m in of_kind(known.validity, is_loaded)),
+            )
             for is_loaded, variable in variables.items()
         )
         self.known[name] = replace(known, validity=validity)
@@ -189,6 +192,7 @@ class Carried(Values):
                 made = self.real(name, replace(known, validity=own), statement)
                 block.append(assign(variable, made, statement))
                 mask = held_mask(variable, known.rank, statement, is_loaded)
+                mask = replace(mask, is_moved=any(m.is_moved for given in masks for m in given))
                 rest = (each for each in known.validity if each not in own)
                 way[name] = replace(known, validity=(*rest, mask.owned(owner) if owner else mask))
 
@@ -394,6 +398,7 @@ def on_demand(
         layout,
         is_loaded=is_loaded,
         is_met=not is_loaded,
+        is_moved=any(mask.is_moved for mask in validity),
         wanted=wish,
         stands_for=stands_for,
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ninetoothed.program import types
-from ninetoothed.program.nodes import ElementRef, TileRef
+from ninetoothed.program.nodes import ElementRef, TileRef, Within
 from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.program.types import Shape, ValueType, are_same, differ, is_one
 
@@ -133,6 +133,7 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
                     is_kept=False,
                     is_loaded=all(each.is_loaded for each in there),
                     is_met=all(each.is_met for each in there),
+                    is_moved=any(each.is_moved for each in there),
                 )
     return Known(validity=tuple(validity.values()))
 
@@ -218,6 +219,7 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
             is_zero=mask.is_zero and others[mask.place].is_zero,
             is_lowest=mask.is_lowest and others[mask.place].is_lowest,
             is_loaded=mask.is_loaded and others[mask.place].is_loaded,
+            is_moved=mask.is_moved or others[mask.place].is_moved,
         )
         for mask in one.validity
         if mask.place in others and is_same(mask, others[mask.place])
@@ -252,6 +254,12 @@ def rearranged(value: Known, places: Sequence[int | None]) -> Known:
 def in_other_lanes(value: Known) -> Known:
     """The value with its elements, as far as a store can tell, in other lanes than they were loaded to."""
     return replace(value, validity=tuple(replace(m, is_loaded=False) for m in value.validity))
+
+
+def moved(value: Known) -> Known:
+    """The value with its elements, as far as a store or a reduction can tell, each by itself."""
+    validity = tuple(replace(m, is_moved=True) for m in in_other_lanes(value).validity)
+    return replace(value, validity=validity)
 
 
 def trailing(place: Any) -> Any:
@@ -295,11 +303,13 @@ def is_left(before: TileMask, after: TileMask, axis: int) -> bool:
     """Whether a mask says something of what elements along an axis become.
 
     What no dimension is left of says nothing about one element and another; nor does it of all of them
-    that a whole tile, which may be outside of its level, depends on none.
+    that a whole tile, which may be outside of its level, depends on none. Of what moved it does.
     """
+    tile = before.origin.tile
     if any(dim is not None for dim in after.layout):
         return True
-    tile = before.origin.tile
+    if before.is_moved and not isinstance(tile, TileRef | Within):
+        return True
     is_of_level = isinstance(tile, TileRef) and not isinstance(tile, ElementRef)
     return before.layout[axis] is None and not is_of_level
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.values.casting import Array
 from ninetoothed.backends.numpy.values.empty import EmptyMask, is_reduced
-from ninetoothed.backends.numpy.values.tile import LevelMask, LoadedMask, Tile, Validity
+from ninetoothed.backends.numpy.values.tile import LevelMask, LoadedMask, MovedMask, Tile, Validity
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
 
@@ -52,21 +52,24 @@ def without_padding(tile: Tile, identity: str) -> Array:
 def validity_after_reduction(tile: Tile, axis: int | None, keep_dims: bool) -> Validity:
     """What remains of a tile's ``validity``: an element exists where one that it was made of does.
 
-    Masks that depend on ``axis`` alone (None: all) leave nothing: one number of a whole tile exists.
+    Masks that depend on ``axis`` alone (None: all) leave nothing, unless elements moved: one number of a whole tile
+    exists.
     """
     if axis is None or tile.ndim == 1:
         return ()
     kept = []
     along = tuple(mask for mask in tile.validity if mask.shape[axis] != 1)
     for mask in tile.validity:
+        is_moved = isinstance(mask, MovedMask)
         if isinstance(mask, EmptyMask) and is_reduced(mask, axis):
             continue
         if mask.shape[axis] == 1:
             if tile.shape[axis] == 1 or not isinstance(mask, LevelMask):
                 kept.append(mask)
-        elif mask.size > mask.shape[axis]:
-            # One element has to be in all of them.
-            held = mask if isinstance(mask, LoadedMask) else mask & all_of(along)
+        elif is_moved or mask.size > mask.shape[axis]:
+            # One element has to be in all of a kind.
+            kind = tuple(other for other in along if isinstance(other, MovedMask) is is_moved)
+            held = mask if isinstance(mask, LoadedMask) else mask & all_of(kind)
             kept.append(np.asarray(held).any(axis=axis, keepdims=True).view(type(mask)))
     return tuple(kept) if keep_dims else tuple(mask.squeeze(axis) for mask in kept)
 
@@ -79,6 +82,14 @@ def in_other_lanes(validity: Iterable[Any]) -> Validity:
         else mask.view(LevelMask if isinstance(mask, LevelMask) else np.ndarray)
         for mask in validity
     )
+
+
+def moved(validity: Iterable[Any]) -> Validity:
+    """What is left of masks of elements that moved: each exists by itself."""
+    masks = tuple(validity)
+    empty = tuple(mask for mask in masks if isinstance(mask, EmptyMask))
+    rest = tuple(mask for mask in masks if not isinstance(mask, EmptyMask))
+    return (*empty, np.asarray(all_of(rest)).view(MovedMask)) if rest else empty
 
 
 def exists(tile: Tile) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, padded
-from ninetoothed.backends.numpy.language.identities import all_of, in_other_lanes, without_padding
+from ninetoothed.backends.numpy.language.identities import all_of, moved, without_padding
 from ninetoothed.backends.numpy.language.math import promoted
 from ninetoothed.backends.numpy.language.reduction import (
     accumulator,
@@ -59,7 +59,7 @@ def _check_last(name: str, tile: Tile, dim: Any) -> None:
 
 def _validity_after_sorting(tile: Tile) -> Validity:
     """Padding comes last, and no element is taken to be where it was loaded."""
-    return in_other_lanes(np.flip(np.sort(mask, axis=-1), -1) for mask in _along_last(tile))
+    return moved(np.flip(np.sort(mask, axis=-1), -1) for mask in _along_last(tile))
 
 
 def _along_last(tile: Tile) -> Validity:

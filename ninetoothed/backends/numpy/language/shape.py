@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape, validity_of_shape
-from ninetoothed.backends.numpy.language.identities import exists, in_other_lanes
+from ninetoothed.backends.numpy.language.identities import exists, in_other_lanes, moved
 from ninetoothed.backends.numpy.values.empty import EmptyMask, check_any, empty_mask
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language.dtypes import DType
@@ -104,7 +104,7 @@ def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> Tile:
 def _moved(tile: Tile, shape: tuple[int, ...]) -> Tile:
     """The elements in a shape, and not those of a load any more, whichever shape it is."""
     result = _reshaped(tile, shape)
-    return Tile(result.data, result.dtype, in_other_lanes(result.validity))
+    return Tile(result.data, result.dtype, moved(result.validity))
 
 
 def _reshaped(tile: Tile, shape: tuple[int, ...]) -> Tile:
@@ -178,7 +178,7 @@ def _of_both(
 ) -> Validity:
     """Where the elements of two tiles exist that are put together."""
     check_any(name, ndim, a.validity, b.validity)
-    return (together([exists(a), exists(b)]),) if a.validity or b.validity else ()
+    return moved([together([exists(a), exists(b)])]) if a.validity or b.validity else ()
 
 
 def join(a: Any, b: Any) -> Tile:
@@ -199,9 +199,7 @@ def split(a: Tile) -> tuple[Tile, Tile]:
     """The two halves along the last dimension, which has size 2: what `join` joined."""
     if not a.ndim or a.shape[-1] != 2:
         raise refuse(f"ntl.split needs a last dimension of size 2, but the shape is {a.shape}.")
-    beside = tuple(mask for mask in a.validity if mask.shape[-1] == 1)
-    along = tuple(mask for mask in a.validity if mask.shape[-1] != 1)
-    masks = (*beside, *in_other_lanes(along))
+    masks = moved(a.validity)
     first, second = (
         Tile(a.data[..., side], a.dtype, tuple(mask[..., -side] for mask in masks))
         for side in (0, 1)
@@ -215,7 +213,7 @@ def interleave(a: Any, b: Any) -> Tile:
     joined = _side_by_side("interleave", left, right, max(left.ndim, 1))
     if joined.ndim == 1:
         return joined
-    return _reshaped(joined, (*joined.shape[:-2], 2 * joined.shape[-2]))
+    return _moved(joined, (*joined.shape[:-2], 2 * joined.shape[-2]))
 
 
 def flip(x: Tile, dim: Any = None) -> Tile:
@@ -255,5 +253,5 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
         )
     validity = in_other_lanes(index.validity)
     if src.validity:
-        validity = (*validity, np.take_along_axis(exists(src), at, place))
+        validity = (*validity, *moved([np.take_along_axis(exists(src), at, place)]))
     return Tile(np.take_along_axis(src.data, at, place), src.dtype, validity)

@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.values.empty import EmptyMask
 from ninetoothed.backends.numpy.values.tile import (
     FEW_MASKS,
     LoadedMask,
+    MovedMask,
     Tile,
     Validity,
     place_of_mask,
@@ -98,7 +99,8 @@ def _kept(value: Tile, before: Tile) -> Tile:
         own = [mask for mask in earlier if _is_loaded(mask) is (kind is LoadedMask)]
         if own:
             existed = np.logical_and.reduce(np.broadcast_arrays(*own))
-            either.append(np.asarray(exists | existed).view(kind))
+            is_moved = any(isinstance(mask, MovedMask) for mask in own)
+            either.append(np.asarray(exists | existed).view(MovedMask if is_moved else kind))
     return Tile(data, value.dtype, tuple(either))
 
 

@@ -65,6 +65,13 @@ class LevelMask(np.ndarray):
     """
 
 
+class MovedMask(np.ndarray):
+    """Where elements exist that were moved: each by itself.
+
+    What they are reduced to along a dimension exists where one of them does.
+    """
+
+
 class LoadedLevelMask(LoadedMask, LevelMask):
     """Both."""
 
