@@ -302,8 +302,11 @@ def _together(arguments: Arguments, index: int, value: Known, along: tuple[TileM
 
 
 def _is_of_data(mask: TileMask) -> bool:
-    """Whether it depends on data which of a tile's elements a mask leaves out."""
-    return mask.wanted is not None or isinstance(mask.origin.tile, ElementRef | Held)
+    """Whether it depends on data which of a tile's elements a mask leaves out: of slices it does not."""
+    tile = mask.origin.tile
+    if isinstance(tile, ElementRef):
+        return tile.view.chosen > 0
+    return mask.wanted is not None or isinstance(tile, Held)
 
 
 def _followed(mask: TileMask) -> list[int]:

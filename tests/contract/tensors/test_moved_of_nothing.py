@@ -114,3 +114,17 @@ def test_a_tile_beside_those_that_moved_says_by_itself_where_it_is():
     y = torch.full((4,), OLD)
     ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))(torch.ones(5, 6), y)
     assert y.tolist() == [0.0] * 4
+
+
+def test_slices_of_two_tiles_say_apart_which_rows_there_are():
+    """As their tiles do: of one that has no element the other's columns remain."""
+
+    def application(x, y):
+        y[0] = ntl.sum(x[0, 0][:, :3] + x[2, 0][:, :3], 0)
+
+    def arrangement(x, y):
+        return x.tile((4, 4)).tile((-1, -1)), y.tile((4,)).tile((-1,))
+
+    y = torch.full((4,), OLD)
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))(torch.ones(5, 6), y)
+    assert y.tolist() == [0.0, 0.0, 0.0, OLD]
