@@ -15,7 +15,7 @@ from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.checking_types import checked
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import NumberType, SourcePointer, SymbolValue
+from ninetoothed.program.nodes import NumberType, Padded, SourcePointer
 from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow, unpadded
 from ninetoothed.program.types import (
@@ -326,7 +326,9 @@ def _product_shape(call: Call, left: Shape | None, right: Shape | None) -> Shape
 
 def _created(call: Call, operation: Operation) -> ValueType:
     node, sizes = call.node_of("dtype", 1 if operation.name == "zeros" else 2), call.get(0)
-    if isinstance(sizes, ast.Constant | SymbolValue):
+    if isinstance(sizes, ast.Constant | Padded) or (
+        sizes is not None and size_of(sizes) is not None
+    ):
         call.refuse(f"`ntl.{operation.name}` needs a shape, which is a tuple of sizes, as `(16,)`.")
     shape = call.sizes(0, 1)
     if node is None:

@@ -39,6 +39,18 @@ def made_of_a_number(x, y):
     y = x + ntl.sum(ntl.full(4, 1.0, ntl.float32))
 
 
+def made_of_a_padded_number(x, y):
+    y = x + ntl.sum(ntl.zeros(5, ntl.float32))
+
+
+def made_of_one_size(x, y):
+    y = x + ntl.zeros(x.shape[0] * 2 // 2, ntl.float32)
+
+
+def made_of_a_size_of_a_value(x, y):
+    y = (v := x * 2) + ntl.zeros(v.shape[0], ntl.float32)
+
+
 def made_empty(x, y):
     y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
 
@@ -90,6 +102,9 @@ def scanned_in_8_bits(x, y):
         (filled_by_too_much, "300 does not fit a tile of int8"),
         (filled_below_nothing, "-1 does not fit a tile of uint8"),
         (made_of_a_number, "`ntl.full` needs a shape"),
+        (made_of_a_padded_number, "`ntl.zeros` needs a shape"),
+        (made_of_one_size, "`ntl.zeros` needs a shape"),
+        (made_of_a_size_of_a_value, "`ntl.zeros` needs a shape"),
         (made_empty, "size must be 1 or more, but got 0"),
         (counted_into_three, "a power of two of bins, but got 3"),
         (put_behind_in_any_order, "can_reorder=True"),
