@@ -92,6 +92,11 @@ class Inference(Expressions):
         """
         is_mapped = operation.shape == "mapped"
         function = call.node_of(*(("scalar_fn", 0) if is_mapped else ("combine_fn", 2)))
+        if function is not None and not isinstance(function, ExternRef):
+            call.refuse(
+                f"`ntl.{operation.name}` takes a function of elements, written in Python: a `def` or a "
+                "`lambda` that calls what is to be applied, as in `lambda a, b: ntl.maximum(a, b)`."
+            )
         helper = self.helpers.get(function.name) if isinstance(function, ExternRef) else None
         if not self.is_checked or helper is None:
             return

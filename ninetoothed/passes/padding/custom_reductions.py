@@ -11,7 +11,6 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.operations import Operation
 from ninetoothed.passes.padding.arguments import Arguments
@@ -47,12 +46,7 @@ def call(
     if not validity:
         return node, result
     function = arguments.node_of("combine_fn", 2)
-    if not isinstance(function, nodes.ExternRef):
-        raise ApplicationError(
-            f"`ntl.{operation.name}` takes a function of two elements that combines them, as its argument "
-            "`combine_fn`.",
-            nodes.location(node),
-        )
+    assert isinstance(function, nodes.ExternRef)
     identity = _identity(analysis.helpers.get(function.name))
     if identity is not None and value.items is None and not any(map(may_be_stored, validity)):
         arguments.mask(0, identity)

@@ -51,6 +51,14 @@ def made_of_a_size_of_a_value(x, y):
     y = (v := x * 2) + ntl.zeros(v.shape[0], ntl.float32)
 
 
+def combined_by_the_language(x, y):
+    y = ntl.reduce(x, 0, ntl.maximum)
+
+
+def scanned_by_the_language(x, y):
+    y = ntl.associative_scan(x, 0, ntl.minimum)
+
+
 def made_empty(x, y):
     y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
 
@@ -105,6 +113,8 @@ def scanned_in_8_bits(x, y):
         (made_of_a_padded_number, "`ntl.zeros` needs a shape"),
         (made_of_one_size, "`ntl.zeros` needs a shape"),
         (made_of_a_size_of_a_value, "`ntl.zeros` needs a shape"),
+        (combined_by_the_language, "`ntl.reduce` takes a function of elements"),
+        (scanned_by_the_language, "`ntl.associative_scan` takes a function of elements"),
         (made_empty, "size must be 1 or more, but got 0"),
         (counted_into_three, "a power of two of bins, but got 3"),
         (put_behind_in_any_order, "can_reorder=True"),
