@@ -282,7 +282,10 @@ def _without_shapes(node: ast.expr) -> ast.expr:
                 return ast.Constant(value=1)
             part = self.generic_visit(part)
             if isinstance(part, ast.Call) and isinstance(part.func, nodes.LanguageRef):
-                return ast.Tuple(elts=part.args)
+                # Not those that ask the running kernel, or make tiles.
+                operation = operation_of(part)
+                if operation is not None and operation.is_elementwise:
+                    return ast.Tuple(elts=part.args)
             return part
 
     result: ast.expr = Shapes().visit(nodes.clone(node))

@@ -59,6 +59,18 @@ def scanned_by_the_language(x, y):
     y = ntl.associative_scan(x, 0, ntl.minimum)
 
 
+def as_long_as_programs_say(x, y):
+    y = x + ntl.sum(ntl.zeros((ntl.program_id(0) + 4,), ntl.float32))
+
+
+def as_long_as_a_sum(x, y):
+    y = x + ntl.sum(ntl.full((ntl.sum(ntl.arange(0, 4)) - 2,), 1.0, ntl.float32))
+
+
+def counted_to_the_number_of_programs(x, y):
+    y = x + ntl.arange(0, ntl.num_programs(0) * 4)
+
+
 def made_empty(x, y):
     y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
 
@@ -115,6 +127,9 @@ def scanned_in_8_bits(x, y):
         (made_of_a_size_of_a_value, "`ntl.zeros` needs a shape"),
         (combined_by_the_language, "`ntl.reduce` takes a function of elements"),
         (scanned_by_the_language, "`ntl.associative_scan` takes a function of elements"),
+        (as_long_as_programs_say, "The size of a tile is needed at compile time"),
+        (as_long_as_a_sum, "The size of a tile is needed at compile time"),
+        (counted_to_the_number_of_programs, "The size of a tile is needed at compile time"),
         (made_empty, "size must be 1 or more, but got 0"),
         (counted_into_three, "a power of two of bins, but got 3"),
         (put_behind_in_any_order, "can_reorder=True"),
