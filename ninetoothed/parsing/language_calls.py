@@ -15,11 +15,32 @@ from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_o
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
 from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
 from ninetoothed.program import nodes
+from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import is_effect, operation_of
+from ninetoothed.program.effects import called_name, is_effect, operation_of
 from ninetoothed.symbols.operators import next_power_of_2
 
 _RANGES = frozenset({"range", "static_range"})
+
+#: What decides the shape or the kind of a result, and where it stands: the compiler has to know it.
+_DECISIVE: dict[str, dict[str, int]] = {
+    name: places
+    for names, places in (
+        ("sum xor_sum reduce_or", {"axis": 1, "keep_dims": 2}),
+        ("max min", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
+        ("argmax argmin reduce", {"axis": 1, "keep_dims": 3}),
+        ("cumsum cumprod", {"axis": 1, "reverse": 2}),
+        ("associative_scan", {"axis": 1, "reverse": 3}),
+        ("softmax", {"dim": 1, "keep_dims": 2}),
+        ("sort", {"dim": 1, "descending": 2}),
+        ("topk", {"k": 1, "dim": 2}),
+        ("histogram", {"num_bins": 1}),
+        ("expand_dims", {"axis": 1}),
+        ("flip", {"dim": 1}),
+        ("program_id num_programs", {"axis": 0}),
+    )
+    for name in names.split()
+}
 
 
 class LanguageCallFrame(OperatorFrame):
@@ -216,12 +237,36 @@ class LanguageCallFrame(OperatorFrame):
             for key, value in keywords.items()
         ]
         call = self.at(ast.Call(func=function, args=positional, keywords=named), node)
+        self._check_decisive(call, node)
         if (operation := operation_of(call)) is not None and operation.kind == "atomic":
             before = self.saved(call, node, "before")
             self.state.atomic = self.state.block[-1]
             return Runtime(before)
         self.state.effects += is_effect(call)
         return Runtime(call)
+
+    def _check_decisive(self, call: ast.Call, node: ast.AST) -> None:
+        """What decides the shape or the kind of a result is known when the kernel is compiled."""
+        name, arguments = called_name(call), Given(call)
+        for key, place in _DECISIVE.get(name, {}).items():
+            if (given := arguments.node_of(key, place)) is not None:
+                self.require_constant(given, f"`{key}` of `ntl.{name}`", node)
+
+    def check_static(self, value: Range, node: ast.AST) -> None:
+        """The compiler unrolls a loop over ``static_range``."""
+        for item in value.arguments:
+            self.require_constant(
+                self.expression(item, node), "A bound of `ntl.static_range`", node
+            )
+
+    def require_constant(self, given: ast.expr, what: str, node: ast.AST) -> None:
+        """A value that the compiler has to know, as it does sizes where it needs them."""
+        if not self.is_constant(_without_shapes(given)):
+            raise self.error(
+                node,
+                f"{what} is needed at compile time, and the running kernel computes it here. Give a constant, "
+                "such as that of `Tensor(0, constexpr=True)`.",
+            )
 
     def _given(self, value: Value, node: ast.Call, origin: ast.AST) -> ast.expr:
         """An argument's node; a function becomes a helper that the language calls back."""

@@ -223,9 +223,9 @@ class StatementFrame(AssignmentFrame):
         if len(value.arguments) == 3 and self._may_count_down(value.arguments[2], node):
             return self._counted(value, node)
         target = self._loop_variable(node)
-        function = value.function.object
-        is_static = getattr(function, "name", "") == "static_range"
+        is_static = getattr(value.function.object, "name", "") == "static_range"
         if is_static:
+            self.check_static(value, node.iter)
             self.state.constants.add(target.name)
 
         def enter() -> Cell:

@@ -71,6 +71,31 @@ def counted_to_the_number_of_programs(x, y):
     y = x + ntl.arange(0, ntl.num_programs(0) * 4)
 
 
+def summed_along_any_axis(x, y):
+    y = ntl.sum(x, ntl.program_id(0))
+
+
+def greatest_along_any_axis(x, y):
+    y = x.max(axis=ntl.program_id(0))
+
+
+def sorted_either_way(x, y):
+    y = ntl.sort(x, descending=x[0] > 1)
+
+
+def scanned_either_way(x, y):
+    y = ntl.cumsum(x, 0, x[0] > 1)
+
+
+def of_any_number_of_the_greatest(x, y):
+    y = ntl.sum(ntl.topk(x, ntl.program_id(0) + 1))
+
+
+def unrolled_any_number_of_times(x, y):
+    for _ in ntl.static_range(ntl.program_id(0)):
+        y = x
+
+
 def made_empty(x, y):
     y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
 
@@ -130,6 +155,12 @@ def scanned_in_8_bits(x, y):
         (as_long_as_programs_say, "The size of a tile is needed at compile time"),
         (as_long_as_a_sum, "The size of a tile is needed at compile time"),
         (counted_to_the_number_of_programs, "The size of a tile is needed at compile time"),
+        (summed_along_any_axis, "`axis` of `ntl.sum` is needed at compile time"),
+        (greatest_along_any_axis, "`axis` of `ntl.max` is needed at compile time"),
+        (sorted_either_way, "`descending` of `ntl.sort` is needed at compile time"),
+        (scanned_either_way, "`reverse` of `ntl.cumsum` is needed at compile time"),
+        (of_any_number_of_the_greatest, "`k` of `ntl.topk` is needed at compile time"),
+        (unrolled_any_number_of_times, "A bound of `ntl.static_range` is needed at compile time"),
         (made_empty, "size must be 1 or more, but got 0"),
         (counted_into_three, "a power of two of bins, but got 3"),
         (put_behind_in_any_order, "can_reorder=True"),
@@ -147,6 +178,27 @@ def test_what_no_backend_computes_is_refused_with_its_place(application, message
     with pytest.raises(ApplicationError, match=message) as caught:
         called(application, torch.ones(4))
     assert caught.value.location.line == application.__code__.co_firstlineno + 1
+
+
+def along_a_constant(x, axis, count, y):
+    best = ntl.topk(x, count)
+    y = ntl.sum(best, axis, keep_dims=axis == 0 and not count > 2) + ntl.sum(
+        ntl.histogram(x.to(ntl.int32), y.shape[0])
+    )
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_constant_of_a_call_decides_an_axis_and_a_count(count):
+    """`Tensor(0, constexpr=True)`, and sizes, are known where the compiler needs them."""
+    constants = (Tensor(0, constexpr=True), Tensor(0, constexpr=True))
+    kernel = ninetoothed.make(
+        lambda x, axis, count, y: (x.tile((4,)), axis, count, y.tile((2,))),
+        along_a_constant,
+        (Tensor(1), *constants, Tensor(1)),
+    )
+    x, y = torch.tensor([3.0, 0.0, 1.0, 2.0]), torch.zeros(2)
+    kernel(x, 0, count, y)
+    assert y.tolist() == [{2: 5, 4: 6}[count] + 2] * 2
 
 
 def greatest_in_8_bits(x, y):
