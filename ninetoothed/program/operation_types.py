@@ -40,6 +40,9 @@ LEAST_DEPTH = 16
 
 _COMPARING = ("maximum", "minimum", "clamp")
 
+#: Those of which an integer is none: Triton has no place for it where the number is a literal or a size.
+_OF_FLOATS = frozenset("ceil cos erf exp exp2 floor fma log log2 rsqrt sin sqrt sqrt_rn".split())
+
 #: Those that give an operand, as it is.
 _CHOOSING = ("where", "maximum", "minimum")
 
@@ -68,8 +71,11 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if name in _COMPARING:
         operands = list(map(in_float32, operands))
     found = together(operands, shape)
-    if name == "fma" and found.kind in ("int", "bool") and found.dtype is not None:
-        call.refuse(f"`ntl.fma` takes floats, but got {found.dtype}: write `x * y + z`.")
+    if operation.home == "math" and name in _OF_FLOATS and found.kind in ("int", "bool"):
+        given = found.dtype or (found.kind if len(operands) == 1 else None)
+        instead = "write `x * y + z`" if name == "fma" else "cast it, as in `.to(ntl.float32)`"
+        if given is not None:
+            call.refuse(f"`ntl.{name}` takes floats, but got {given}: {instead}.")
     if operation.home == "core" and name in _YIELDING:
         two = operands[-2:]
         if reason := misfit(*two) or misfit(*reversed(two)):

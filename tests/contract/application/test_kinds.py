@@ -96,6 +96,18 @@ def unrolled_any_number_of_times(x, y):
         y = x
 
 
+def exponential_of_a_literal(x, y):
+    y = x * ntl.exp(2)
+
+
+def root_of_a_size(x, y):
+    y = x / ntl.sqrt(x.shape[0])
+
+
+def sine_of_integers(x, y):
+    y = ntl.sin(x.to(ntl.int32))
+
+
 def made_empty(x, y):
     y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
 
@@ -161,6 +173,9 @@ def scanned_in_8_bits(x, y):
         (scanned_either_way, "`reverse` of `ntl.cumsum` is needed at compile time"),
         (of_any_number_of_the_greatest, "`k` of `ntl.topk` is needed at compile time"),
         (unrolled_any_number_of_times, "A bound of `ntl.static_range` is needed at compile time"),
+        (exponential_of_a_literal, "`ntl.exp` takes floats, but got int32"),
+        (root_of_a_size, "`ntl.sqrt` takes floats, but got int"),
+        (sine_of_integers, "`ntl.sin` takes floats, but got int32"),
         (made_empty, "size must be 1 or more, but got 0"),
         (counted_into_three, "a power of two of bins, but got 3"),
         (put_behind_in_any_order, "can_reorder=True"),
