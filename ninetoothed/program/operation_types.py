@@ -43,6 +43,8 @@ _COMPARING = ("maximum", "minimum", "clamp")
 #: Those of which an integer is none: Triton has no place for it where the number is a literal or a size.
 _OF_FLOATS = frozenset("ceil cos erf exp exp2 floor fma log log2 rsqrt sin sqrt sqrt_rn".split())
 
+_OF_BITS = ("atomic_and", "atomic_or", "atomic_xor")
+
 #: Those that give an operand, as it is.
 _CHOOSING = ("where", "maximum", "minimum")
 
@@ -394,6 +396,10 @@ def _atomic(call: Call, operation: Operation) -> ValueType:
             f"`ntl.{operation.name}` changes a tensor, and this is a value: give it a parameter, elements of "
             "one (`x[1:]`, `x.source[i]`), or pointers such as `x.data_ptr() + offsets`."
         )
+    target = call.get(0)
+    dtype = call.dtype_of(target.parameter) if isinstance(target, SourcePointer) else None
+    if dtype and dtype.kind == "float" and operation.name in _OF_BITS:
+        call.refuse(f"`ntl.{operation.name}` needs integers, but got {dtype}.")
     compared = ("cmp",) if operation.name == "atomic_cas" else ()
     names = ("pointer", *compared, "val", *(() if compared else ("mask",)), "sem", "scope")
     twice = [name for place, name in enumerate(names) if call.get(place) and call.has(name)]

@@ -108,6 +108,14 @@ def sine_of_integers(x, y):
     y = ntl.sin(x.to(ntl.int32))
 
 
+def bits_of_a_tile(x, y):
+    ntl.atomic_and(y, x)
+
+
+def bits_of_an_element(x, y):
+    ntl.atomic_xor(y.source[0], 1)
+
+
 def made_empty(x, y):
     y = x + ntl.sum(ntl.zeros((0,), ntl.float32))
 
@@ -176,6 +184,8 @@ def scanned_in_8_bits(x, y):
         (exponential_of_a_literal, "`ntl.exp` takes floats, but got int32"),
         (root_of_a_size, "`ntl.sqrt` takes floats, but got int"),
         (sine_of_integers, "`ntl.sin` takes floats, but got int32"),
+        (bits_of_a_tile, "`ntl.atomic_and` needs integers, but got float32"),
+        (bits_of_an_element, "`ntl.atomic_xor` needs integers, but got float32"),
         (made_empty, "size must be 1 or more, but got 0"),
         (counted_into_three, "a power of two of bins, but got 3"),
         (put_behind_in_any_order, "can_reorder=True"),
