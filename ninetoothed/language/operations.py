@@ -378,6 +378,9 @@ _APART = frozenset({"libdevice", "target_info"})
 #: Those whose names are also, and mean the same, at the top.
 _ALIASES = frozenset({"core", "math", "random", "standard"})
 
+#: What tiles have besides the operations that are members of them.
+OF_TILES = frozenset({"T", "dtype", "ndim", "numel", "shape", "type"})
+
 _OF_LIBDEVICE = _elementwise("libdevice")
 
 

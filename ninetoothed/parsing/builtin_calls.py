@@ -52,6 +52,13 @@ def call_builtin(
             running kernel.
     """
     special = _SPECIAL.get(function) if _is_hashable(function) else None
+    if special is not None:
+        _check_count(frame, function, len(arguments) + len(keywords), node)
+    if function is print and keywords:
+        raise frame.error(
+            node,
+            "`print` takes no keywords here: it shows a line for each program, as a device does.",
+        )
     if special is not None and not keywords:
         result = special(frame, arguments, node)
         if result is not None:
@@ -81,6 +88,19 @@ def call_builtin(
     keyed = {key: item.object for key, item in named.items() if item}
     compute = functools.partial(function, **keyed) if keyed else function
     return frame.computed(compute, node, *(item.object for item in plain if item))
+
+
+def _check_count(frame: LanguageCallFrame, function: Any, given: int, node: ast.Call) -> None:
+    least, most = _COUNTS.get(function, (2, 2))
+    if least <= given <= most:
+        return
+    takes = (
+        f"{least}" if least == most else f"at least {least}" if given < least else f"at most {most}"
+    )
+    raise frame.error(
+        node,
+        f"`{_name(function)}` takes {takes} argument{'s' * (not takes.endswith('1'))}, but got {given}.",
+    )
 
 
 def _unknown_arguments(function: Any) -> str:
@@ -319,11 +339,7 @@ def _has(frame: LanguageCallFrame, value: Value, name: str, node: ast.Call) -> b
         )
     operation = operations.find(name)
     is_member = operation is not None and operation.member_of == "tile"
-    return is_member or name in _OF_TILES
-
-
-#: What tiles have besides the operations of the language.
-_OF_TILES = frozenset({"T", "dtype", "ndim", "numel", "shape", "type"})
+    return is_member or name in operations.OF_TILES
 
 
 def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
@@ -360,3 +376,16 @@ _SPECIAL: dict[Any, Meaning] = {
     divmod: _operator(ast.FloorDiv(), ast.Mod()),
     pow: _operator(ast.Pow()),
 } | {function: _operator(op()) for op, function in PYTHON_BINARY.items() if op is not ast.MatMult}
+
+#: How many arguments those take, where not two.
+_COUNTS: dict[Any, tuple[int, float]] = {
+    **dict.fromkeys((len, reversed, abs), (1, 1)),
+    **dict.fromkeys((tuple, list, float, bool), (0, 1)),
+    **dict.fromkeys((enumerate, sum, math.prod), (1, 2)),
+    **dict.fromkeys((zip, print), (0, math.inf)),
+    **dict.fromkeys((min, max), (1, math.inf)),
+    range: (1, 3),
+    int: (0, 2),
+    getattr: (2, 3),
+    pow: (2, 3),
+}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from ninetoothed.errors import NineToothedError
 from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.signatures import signature_of
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
 from ninetoothed.parsing.language_calls import LanguageCallFrame
@@ -74,6 +76,7 @@ class CallFrame(LanguageCallFrame):
                 arguments = [self.place_of(first, node), *rest]
             return self.language_function(item, arguments, keywords, node)
         if is_triton_function(item):
+            self._check_bound(item.fn, arguments, keywords, node)
             reference: ast.expr = self.at(ExternRef(name=self._extern(item)), node)
             return self.runtime_call(reference, arguments, keywords, node)
         if isinstance(item, DType):
@@ -84,6 +87,16 @@ class CallFrame(LanguageCallFrame):
         if folded is not None:
             return folded
         return call_builtin(self, item, arguments, keywords, node)
+
+    def _check_bound(
+        self, function: Any, arguments: list[Value], keywords: dict[str, Value], node: ast.Call
+    ) -> None:
+        """What a function is given is what it takes."""
+        try:
+            inspect.signature(function).bind(*arguments, **keywords)
+        except TypeError as error:
+            name = function.__name__
+            raise self.error(node, f"{name!r} cannot be called so: {error}.") from None
 
     def _evaluate_Lambda(self, node: ast.Lambda) -> Value:
         return self.local_function(_lambda_definition(node), node)
@@ -155,11 +168,11 @@ class CallFrame(LanguageCallFrame):
                 positional.append(value)
         keywords: dict[str, Any] = {}
         for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
-            if keyword.arg is None:
-                given = self.named(self._plain(value), keyword)
-                keywords.update((str(key), item) for key, item in given.items())
-            else:
-                keywords[keyword.arg] = value
+            named = self.named(self._plain(value), keyword) if keyword.arg is None else {}
+            for key, given in named.items() if keyword.arg is None else [(keyword.arg, value)]:
+                if key in keywords:
+                    raise self.error(node, f"`{ast.unparse(node.func)}` got `{key}` twice.")
+                keywords[str(key)] = given
         return positional, keywords
 
     def _argument(self, node: ast.expr) -> Value | Cell:
@@ -199,9 +212,15 @@ class CallFrame(LanguageCallFrame):
         arguments, keywords = self._arguments(node)
         function = self.kept(function, start, node)
         attribute = function.node
+        if isinstance(attribute, ast.Attribute) and attribute.attr in operations.OF_TILES:
+            raise self.error(node, "This cannot be called.")
         operation = (
             operations.find(attribute.attr) if isinstance(attribute, ast.Attribute) else None
         )
+        if operation is not None and operation.member_of == "tile":
+            signature = signature_of(operation.name)
+            called = ast.unparse(node.func)
+            self.check_call(called, signature and signature.bound(), arguments, keywords, node)
         if operation is not None and "shape" in operation.places:
             arguments, keywords = self.padded(operation, 1, arguments, keywords, node)
         return self.runtime_call(attribute, arguments, keywords, node)

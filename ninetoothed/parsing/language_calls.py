@@ -9,6 +9,7 @@ from typing import Any
 from ninetoothed.errors import ApplicationError, failed_assertion
 from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.operations import Operation
+from ninetoothed.language.signatures import Signature, signature_of
 from ninetoothed.parsing import source
 from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
@@ -61,17 +62,17 @@ class LanguageCallFrame(OperatorFrame):
         node: ast.Call,
     ) -> Value:
         name = function.name
+        self.check_call(f"ntl.{name}", signature_of(name), arguments, keywords, node)
         if name in _RANGES:
-            return Range(Known(function), tuple(arguments), keywords)
-        if name == "constexpr" and len(arguments) == 1:
-            return arguments[0]
-        if name == "static_assert" and keywords.keys() <= {"cond", "msg"}:
+            return _range(function, arguments, keywords)
+        if name == "constexpr":
+            return next(iter((*arguments, *keywords.values())))
+        if name == "static_assert":
             # Triton's has no names for what it is given.
             arguments = [*arguments, *(keywords[key] for key in ("cond", "msg") if key in keywords)]
             keywords = {}
-        if name == "static_assert" and arguments and self.truth(arguments[0]) is not None:
-            return self.asserted(arguments, node)
-        self._require_operands(name, arguments, keywords, node)
+            if self.truth(arguments[0]) is not None:
+                return self.asserted(arguments, node)
         folded = self.folded(function, arguments, node)
         if folded is not None:
             return folded
@@ -85,18 +86,18 @@ class LanguageCallFrame(OperatorFrame):
                 self._check_size(value, node)
         return self.language_call(name, arguments, keywords, node)
 
-    def _require_operands(
-        self, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST
+    def check_call(
+        self,
+        called: str,
+        signature: Signature | None,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.AST,
     ) -> None:
-        """All that the function computes with is given."""
-        operation = operations.find(name)
-        if operation is None or operation.home == "libdevice":
-            return
-        given = len(arguments) or bool(keywords)
-        missing = [each for each in operation.operands[given:] if each not in keywords]
-        if missing:
-            needed = ", ".join(f"`{each}`" for each in operation.operands)
-            raise self.error(node, f"`ntl.{name}` needs {needed}, but got no `{missing[0]}`.")
+        """What a function or a method is given is what it takes."""
+        problem = signature and signature.problem(len(arguments), keywords)
+        if problem:
+            raise self.error(node, f"`{called}` {problem}")
 
     def asserted(self, arguments: list[Value], node: ast.AST) -> Value:
         """An assertion that is decided now."""
@@ -312,6 +313,18 @@ def _in_place(
     given = list(itertools.takewhile(keywords.__contains__, names))
     rest = {key: value for key, value in keywords.items() if key not in given}
     return [*arguments, *(keywords[key] for key in given)], rest
+
+
+def _range(function: LanguageFunction, arguments: list[Value], keywords: dict[str, Value]) -> Range:
+    """A range of the language, with its bounds in their places; other keywords are hints."""
+    names = ("arg1", "arg2", "step")
+    bounds = {**dict(zip(names, arguments, strict=False)), **keywords}
+    start, stop, step = map(bounds.get, names)
+    if stop is None and step is not None:
+        start, stop = Known(0), start
+    places = tuple(each for each in (start, stop, step) if each is not None)
+    hints = {key: value for key, value in keywords.items() if key not in names}
+    return Range(Known(function), places, hints)
 
 
 def _is_zero(value: Value) -> bool:

@@ -22,9 +22,7 @@ def checked(call: Call, operation: Operation) -> ValueType:
         _require_printable(call)
     elif name in ("device_assert", "static_assert", "assume"):
         condition = call.node_of("cond", 0)
-        if condition is None:
-            call.refuse(f"`ntl.{name}` needs a condition.")
-            return NOTHING
+        assert condition is not None, "every call is asked for what it needs"
         given = literal(condition)
         if given is None or (isinstance(given, str) and name != "static_assert"):
             call.refuse(f"`ntl.{name}` needs a condition, but got {given!r}.")

@@ -18,7 +18,7 @@ from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.operands import SIGNS, no_value, refusal
 from ninetoothed.program.operation_types import as_counted, type_of_call
-from ninetoothed.program.typed_calls import Call, shown, too_narrow
+from ninetoothed.program.typed_calls import Call, no_member, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
@@ -315,6 +315,8 @@ class Expressions:
 
     def _attribute(self, node: ast.Attribute) -> ValueType:
         value = self.of(node.value)
+        if value.shape is not None and (reason := no_member(node.attr)):
+            self.refuse(node, reason)
         if node.attr == "shape" and value.shape is not None:
             return ValueType(items=tuple(map(_size, value.shape)))
         if node.attr != "T" or value.shape is None:

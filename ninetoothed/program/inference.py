@@ -103,6 +103,15 @@ class Inference(Expressions):
         value = call.type(0)
         mapped = tuple(map(type_of, call.all_from(1)))
         items = mapped if is_mapped else (value.items or (value,))
+        times = 2
+        if is_mapped:
+            times = call.constant("pack", 1) if "pack" in call.keywords else 1
+        is_known = isinstance(times, int) and (is_mapped or value != UNKNOWN)
+        if is_known and (count := len(items) * times) != len(helper.args.args):
+            call.refuse(
+                f"`ntl.{operation.name}` calls its function with {count} value{'s' * (count > 1)}, and it "
+                f"takes {len(helper.args.args)}."
+            )
         of_bits = "pack" not in call.keywords and any(item.kind == "bool" for item in items)
         if is_mapped and not of_bits:
             return

@@ -135,9 +135,6 @@ def _doubled(call: Call, operation: Operation) -> ValueType:
 
 def _require_vectors(call: Call) -> None:
     one, other = call.type(0), call.named("other", 1)
-    given = set(call.keywords) - {"input", "other", "can_reorder"}
-    if given:
-        call.refuse(f"`ntl.cat` takes `input`, `other` and `can_reorder`, but got `{min(given)}`.")
     if any(each.rank not in (1, None) for each in (one, other)) or differ(one.shape, other.shape):
         call.refuse(
             f"`ntl.cat` takes two one-dimensional tiles of one shape, but got {shown(one, other)}."

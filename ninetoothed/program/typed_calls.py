@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ApplicationError
-from ninetoothed.language import dtypes
+from ninetoothed.errors import ApplicationError, near
+from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location
@@ -137,6 +137,17 @@ def literal(node: ast.expr) -> Any:
         value = literal(node.operand)
         return -value if isinstance(value, int | float) else ...
     return node.value if isinstance(node, ast.Constant) else ...
+
+
+def no_member(name: str) -> str:
+    """Why a tile or a number has no attribute of a name; empty where it, or a pointer, may have it."""
+    if name in operations.OF_TILES or operations.find(name) is not None:
+        return ""
+    known = {*operations.names(lambda each: each.member_of == "tile"), *operations.OF_TILES}
+    return (
+        f"A tile has no {name!r}.{near(name, known)} It has what Triton's tensors have; functions of tiles "
+        "are in `ninetoothed.language`."
+    )
 
 
 def too_narrow(value: ValueType) -> str:

@@ -99,7 +99,8 @@ def test_objects_of_triton_are_known_by_identity(fake_triton):
 
 @pytest.mark.parametrize("kind", ["JITFunction", "InterpretedFunction"])
 def test_a_jit_function_is_an_extern(kind):
-    own = type(kind, (), {"__module__": "triton.runtime", "__name__": "own"})()
+    members = {"__module__": "triton.runtime", "__name__": "own"}
+    own = type(kind, (), {**members, "fn": staticmethod(lambda x, scale=1: x)})()
 
     def application(x, y):
         y = own(x, scale=2) + own(y)

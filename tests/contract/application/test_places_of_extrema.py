@@ -154,7 +154,7 @@ def test_what_was_joined_is_sorted_between_both():
 
 
 @pytest.mark.parametrize(
-    "place", [lambda x: ntl.argmin(x), lambda x: ntl.max(x, return_indices=True)[1]]
+    "place", [lambda x: ntl.argmin(x, None), lambda x: ntl.max(x, return_indices=True)[1]]
 )
 def test_of_all_elements_no_dimension_is_named(place):
     """Said where it stands, whatever runs it."""

@@ -215,9 +215,9 @@ def two_places(x, y):
         (a_number, "changes a tensor"),
         (no_place, "changes a tensor"),
         (too_many_dimensions, "'y' is indexed with 2 indices"),
-        (no_value, "takes .pointer, val, mask"),
-        (nothing_to_compare_with, "takes .pointer, cmp, val"),
-        (two_places, "each once at most"),
+        (no_value, "needs `pointer`, `val`, but got no `val`"),
+        (nothing_to_compare_with, "needs `pointer`, `cmp`, `val`, but got no `val`"),
+        (two_places, "got `val` twice"),
     ],
 )
 def test_what_is_no_place_or_no_value_is_refused_when_the_kernel_is_made(application, words):

@@ -77,12 +77,12 @@ def static_print(
     print(*values, sep=sep, end=end, file=file, flush=flush)
 
 
-def _count(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> builtins.range:
+def _count(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> builtins.range:
     """Python's ``range``; the hints (``num_stages`` …) change no result."""
     unknown = hints.keys() - _LOOP_HINTS
     if unknown:
         raise refuse(f"ntl.range has no {', '.join(sorted(unknown))}.")
-    first, last = (0, start) if stop is None else (start, stop)
+    first, last = (0, arg1) if arg2 is None else (arg1, arg2)
     by = 1 if step is None else integer(step, "A loop's step")
     return builtins.range(integer(first, "A loop's start"), integer(last, "A loop's end"), by)
 
@@ -92,9 +92,9 @@ _LOOP_HINTS = frozenset(
 )
 
 
-def static_range(start: Any, stop: Any = None, step: Any = None) -> builtins.range:
+def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> builtins.range:
     """Python's ``range``, over compile-time bounds."""
-    return _count(start, stop, step)
+    return _count(arg1, arg2, step)
 
 
 def condition(arg1: Any, disable_licm: bool = False) -> Any:
