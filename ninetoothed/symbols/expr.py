@@ -23,7 +23,8 @@ from typing import Any, Union
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
-from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over, refused
+from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
+from ninetoothed.symbols.refusals import Refusals
 
 #: What the package's functions take where they say "expression".
 Expression = Union["Symbol", int]
@@ -51,7 +52,7 @@ def _operators(op: str) -> tuple[_Operator, _Operator]:
     )
 
 
-class Symbol:
+class Symbol(Refusals):
     """An integer expression, known at compile time, when the kernel is called, or by the tuner.
 
     Args:
@@ -223,15 +224,6 @@ class Symbol:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Symbol is immutable: `{name}` cannot be set")
 
-    def __truediv__(self, other: Any) -> Symbol:
-        raise ArgumentError(
-            f"`({self}) / {other}` may be no integer, and symbols are; `a // b` rounds down, "
-            "`(a + b - 1) // b` rounds up"
-        )
-
-    def __rtruediv__(self, other: Any) -> Symbol:
-        raise ArgumentError(f"`{other} / ({self})` may be no integer; `a // b` rounds down")
-
     def __pow__(self, exponent: Any) -> Symbol:
         """A product, for exponents that are known."""
         if isinstance(exponent, bool) or not isinstance(exponent, int) or not 0 <= exponent <= 64:
@@ -243,9 +235,6 @@ class Symbol:
         for _ in range(exponent - 1):
             product = product * self
         return product
-
-    def __rpow__(self, base: Any) -> Symbol:
-        raise ArgumentError(f"`{base} ** ({self})` has no exponent that is known")
 
     def __bool__(self) -> bool:
         if self.op == "const":
@@ -282,12 +271,6 @@ class Symbol:
 
     def __getitem__(self, index: Any) -> Symbol:
         return make("[]", self, as_symbol(index))
-
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __xor__ = __rxor__ = refused
-    __invert__ = __abs__ = refused
-
-    def __iter__(self) -> Iterator[Symbol]:
-        raise ArgumentError(f"`{self}` is an integer expression and cannot be iterated over")
 
 
 #: Nodes that are leaves to evaluation and printing: the start and length of a jagged sequence.
@@ -377,11 +360,13 @@ def evaluated(value: Any, values: Mapping[Symbol, int]) -> int:
 
 def is_integer(value: Any) -> bool:
     """Whether ``value`` is an int, or one of another library's that turns into one."""
+    if isinstance(value, Symbol):
+        return False
     try:
         operator.index(value)
     except TypeError:
         return False
-    return not isinstance(value, Symbol)
+    return True
 
 
 def is_expression(value: Any) -> bool:
@@ -419,8 +404,10 @@ def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -
 
 
 def _binary(op: str, left: Any, right: Any) -> Symbol:
-    if not (is_expression(left) and is_expression(right)):
-        return NotImplemented
+    for symbol, other in ((left, right), (right, left)):
+        if not is_expression(other):
+            symbol.check_operand(other)
+            return NotImplemented
     return make(op, as_symbol(left), as_symbol(right))
 
 

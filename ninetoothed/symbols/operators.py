@@ -11,8 +11,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from ninetoothed.errors import ArgumentError
-
 UnaryFunction = Callable[[Any], Any]
 BinaryFunction = Callable[[Any, Any], Any]
 
@@ -20,14 +18,6 @@ BinaryFunction = Callable[[Any, Any], Any]
 def next_power_of_2(size: int) -> int:
     """The least power of two that is no less."""
     return 1 << max(size - 1, 0).bit_length()
-
-
-def refused(symbol: Any, *other: Any) -> Any:
-    """An operator that symbols do not have."""
-    raise ArgumentError(
-        f"`{symbol}` is a symbol, which has no shifts, no `^`, no `~` and no `abs`: symbols have sums, products and "
-        "quotients; `s << n` is `s * 2**n`, and `s >> n` is `s // 2**n`"
-    )
 
 
 def _is_zero(divisor: Any) -> bool:

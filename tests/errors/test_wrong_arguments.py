@@ -1,6 +1,7 @@
 """Wrong arguments, a row each: what is called with them, and what the error says of it."""
 
 import functools
+import math
 import warnings
 
 import numpy as np
@@ -101,6 +102,16 @@ ROWS = {
     "a power of no integer": (lambda: N**0.5, "an exponent from 0 to 64"),
     "a power below 0": (lambda: N**-1, "an exponent from 0 to 64"),
     "a power of a symbol": (lambda: 2**N, "has no exponent that is known"),
+    "a number of Python's": (lambda: int(N), "`N` is a symbol, whose number is known when"),
+    "a float of Python's": (lambda: float(N), "`N` is a symbol, whose number is known when"),
+    "a range": (lambda: range(N), "`N` is a symbol, whose number is known when"),
+    "a root": (lambda: math.sqrt(N), "`N` is a symbol, whose number is known when"),
+    "a symbol that picks": (lambda: [1, 2][N], "`N` is a symbol, whose number is known when"),
+    "a symbol rounded to digits": (lambda: round(N, 1), "whose number is known when"),
+    "a product with a float": (lambda: N * 1.5, "meets integers and symbols, but got 1.5"),
+    "a sum with nothing": (lambda: N + None, "meets integers and symbols, but got None"),
+    "a repeated list": (lambda: [0] * N, r"meets integers and symbols, but got \[0\]"),
+    "a product of matrices": (lambda: N @ N, "no `@`"),
     "a decision": (lambda: bool(N > 1), "only known when the kernel is called"),
     "a loop over a symbol": (lambda: list(N), "cannot be iterated"),
     # Meta-operations.

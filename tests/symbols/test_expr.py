@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import gc
+import math
 import pickle
 import sys
 import threading
@@ -353,3 +354,9 @@ def test_a_subscript_is_one_expression():
 
     with pytest.raises(TypeError, match="not \\(0, 1\\)"):
         Symbol("x")[0, 1]
+
+
+def test_python_rounds_and_divides_symbols():
+    n = Symbol("n")
+    assert (round(n), math.floor(n), math.ceil(n), math.trunc(n)) == (n, n, n, n)
+    assert (divmod(n, 4), divmod(7, n)) == ((n // 4, n % 4), (7 // n, 7 % n))
