@@ -34,8 +34,8 @@ from ninetoothed.parsing.values import (
     copy_of,
     to_python,
 )
-from ninetoothed.program.expression_types import COMPUTED
 from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.program.typed_calls import COMPUTED
 
 _ADVICE = {
     ast.SetComp: "A set is not supported: use a list",

@@ -18,7 +18,7 @@ from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.operands import SIGNS, no_value, refusal
 from ninetoothed.program.operation_types import as_counted, type_of_call
-from ninetoothed.program.typed_calls import Call, no_member, shown, too_narrow
+from ninetoothed.program.typed_calls import COMPUTED, Call, no_member, several, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
@@ -41,13 +41,6 @@ from ninetoothed.program.types import (
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.expr import padded as next_power_of_two
-
-#: Why no element of a value is picked by its position, and what to do.
-COMPUTED = (
-    "is a value that the running kernel has computed: its elements are held by several threads, and are not "
-    "picked by position. Slice the parameter that it is computed from (`x[1:]`), or select with "
-    "`ntl.gather`, `ntl.split` or `ntl.where`."
-)
 
 
 class Expressions:
@@ -182,14 +175,14 @@ class Expressions:
             )
             return None
 
-    def require_value(self, node: ast.expr) -> None:
+    def require_value(self, *values: ast.expr) -> None:
         """Refuses what stands for neither a tile nor a number, as an operand or to be stored."""
-        if found := no_value(node):
-            self.refuse(node, f"A tile or a number is needed here, but got {found}.")
+        for node in values:
+            if found := no_value(node):
+                self.refuse(node, f"A tile or a number is needed here, but got {found}.")
 
     def _binary(self, node: ast.BinOp) -> ValueType:
-        self.require_value(node.left)
-        self.require_value(node.right)
+        self.require_value(node.left, node.right)
         return self.operated(self.of(node.left), node.op, self.of(node.right), node)
 
     def operated(
@@ -242,6 +235,11 @@ class Expressions:
             return of_number(-operand.number, self.is_wide)
         return replace(as_counted(operand), is_natural=False, number=None)
 
+    def decided(self, node: ast.expr) -> None:
+        """Refuses a tile where one number has to decide, or to be counted to."""
+        if reason := several(self.of(node)):
+            self.refuse(node, reason)
+
     def require_width(self, node: ast.AST, *operands: ValueType) -> None:
         if reason := too_narrow(together(operands, ())):
             self.refuse(node, reason)
@@ -251,6 +249,8 @@ class Expressions:
         self.require_width(node, *operands)
         if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
             return replace(TRUTH, shape=())
+        if not all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
+            self.require_value(node.left, *node.comparators)
         return replace(TRUTH, shape=self.together(node, operands, "comparison (<, ==, ...)"))
 
     def _several(self, node: ast.BoolOp) -> ValueType:
@@ -264,7 +264,7 @@ class Expressions:
         )
 
     def _choice(self, node: ast.IfExp) -> ValueType:
-        self.of(node.test)
+        self.decided(node.test)
         is_checked = self.is_checked
         self.is_checked &= not is_constant(node.test, self.constants)
         one, other = self.of(node.body), self.of(node.orelse)

@@ -191,7 +191,7 @@ class Inference(Expressions):
             self.refuse(node, not_stored(value, f"`{node.tile.parameter}`", shape))
 
     def _if(self, node: ast.If) -> None:
-        self.of(node.test)
+        self.decided(node.test)
         before, is_checked = dict(self.known), self.is_checked
         # What a constant decides against is not compiled.
         self.is_checked &= not is_constant(node.test, self.constants)
@@ -214,7 +214,12 @@ class Inference(Expressions):
         """A loop's variables are what they are before it and after each round."""
         constants = set(self.constants)
         if isinstance(node, ast.For):
+            assert isinstance(node.iter, ast.Call)
             self.of(node.iter)
+            for bound in node.iter.args:
+                self.decided(bound)
+                if type_of(bound).kind == "float":
+                    self.refuse(bound, f"A range takes integers, but got {type_of(bound)}.")
         known = dict(self.known)
         while True:
             self.known, self.constants = dict(known), set(constants)
@@ -231,7 +236,7 @@ class Inference(Expressions):
     def enter(self, node: ast.For | ast.While) -> bool:
         """A round begins; whether the loop is none of the running kernel."""
         if isinstance(node, ast.While):
-            self.of(node.test)
+            self.decided(node.test)
             return False
         assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
         self.parts(node.iter)

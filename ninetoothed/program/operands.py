@@ -9,7 +9,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import dtype_with_scalar, loses_signs, scalar_dtype
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.nodes import DTypeRef
+from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef
 from ninetoothed.program.types import ValueType
 from ninetoothed.symbols.expr import Symbol
 
@@ -39,6 +39,10 @@ def no_value(node: ast.expr) -> str:
         return repr(node.value)
     if isinstance(node, DTypeRef):
         return f"the type {node.dtype}"
+    if isinstance(node, ElementType) or (isinstance(node, ast.Attribute) and node.attr == "dtype"):
+        return "an element type"
+    if isinstance(node, LanguageRef):
+        return f"`ntl.{node.name}`"
     return "a tuple" if isinstance(node, ast.Tuple) else ""
 
 

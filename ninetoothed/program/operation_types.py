@@ -15,8 +15,8 @@ from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.checking_types import checked
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import NumberType, Padded, SourcePointer
-from ninetoothed.program.operands import misfit, refusal_of_cdiv, sign_lost
+from ninetoothed.program.nodes import NumberType, Padded, SourcePointer, SymbolValue
+from ninetoothed.program.operands import misfit, no_value, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow, unpadded
 from ninetoothed.program.types import (
     COUNT,
@@ -347,6 +347,9 @@ def _created(call: Call, operation: Operation) -> ValueType:
         isinstance(size, int) and size > 1 for size in value.shape or ()
     ):
         call.refuse(f"`ntl.full` takes one value, but got a tile of shape {shown(value)}.")
+    given = call.node_of("value", 1)
+    if operation.name == "full" and given is not None and (found := no_value(given)):
+        call.refuse(f"`ntl.full` takes one value, but got {found}.")
     if operation.name == "full" and made.dtype is not None and value.number:
         _require_fit(call, value.number, made.dtype)
     natural = operation.name == "zeros" or value.is_natural

@@ -13,6 +13,13 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location
 from ninetoothed.program.types import UNKNOWN, Shape, ValueType, broadcast, is_one, type_of
 
+#: Why no element of a value is picked by its position, and what to do.
+COMPUTED = (
+    "is a value that the running kernel has computed: its elements are held by several threads, and are not "
+    "picked by position. Slice the parameter that it is computed from (`x[1:]`), or select with "
+    "`ntl.gather`, `ntl.split` or `ntl.where`."
+)
+
 
 class Call(Given):
     """A call whose arguments are typed.
@@ -63,6 +70,10 @@ class Call(Given):
         if isinstance(node, ast.Constant) and (is_needed or node.value is not None):
             self.refuse(
                 f"An element type such as ntl.float32 is needed here, but got {node.value!r}."
+            )
+        if node is not None and (found := type_of(node)).shape:
+            self.refuse(
+                f"An element type such as ntl.float32 is needed here, but got a tile of shape {shown(found)}."
             )
         return None
 
@@ -147,6 +158,16 @@ def no_member(name: str) -> str:
     return (
         f"A tile has no {name!r}.{near(name, known)} It has what Triton's tensors have; functions of tiles "
         "are in `ninetoothed.language`."
+    )
+
+
+def several(value: ValueType) -> str:
+    """Why a value is not one number; empty where it may be."""
+    if not any(isinstance(size, int) and size > 1 for size in value.shape or ()):
+        return ""
+    return (
+        f"One number is needed here, but the tile's shape is {shown(value)}; ntl.where chooses element by "
+        "element, ntl.max and ntl.sum reduce to one."
     )
 
 

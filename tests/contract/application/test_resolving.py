@@ -92,14 +92,17 @@ def test_an_enum_member_counts_as_its_value():
     def application(x, y):
         step = Place.THIRD
         first = x.source[Place.SECOND]
-        y = -Place.THIRD * x + step * (x < Place.THIRD) + x[Place.SECOND] * first  # noqa: F841
+        size = (7, x.shape[-1], x.ndim)[Place.SECOND]
+        chosen = {Place.THIRD: 10, Place.SECOND: size}[Place.SECOND]
+        value = -Place.THIRD * x + step * (x < Place.THIRD) + x[Place.SECOND] * first
+        y = value + chosen  # noqa: F841
 
     x, y = arange(5), empty(5)
     kernel = ninetoothed.make(
         lambda x, y: (x.tile((-1,)), y.tile((-1,))), application, (Tensor(1), Tensor(1))
     )
     kernel(x, y)
-    assert torch.equal(y, -2 * x + 2 * (x < 2) + 4)
+    assert torch.equal(y, -2 * x + 2 * (x < 2) + 4 + 5)
 
 
 def test_default_arguments():

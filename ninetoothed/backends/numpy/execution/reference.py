@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 import weakref
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from ninetoothed.backends.numpy.execution.elements import is_reshaped_only
 from ninetoothed.backends.numpy.execution.tensors import Tensor
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
-from ninetoothed.backends.numpy.values.tile import Tile, member_value
+from ninetoothed.backends.numpy.values.tile import Member, Tile, member_value
 from ninetoothed.errors import ApplicationError, ArgumentError, OutOfBoundsError
 from ninetoothed.language.dtypes import DType
 
@@ -344,6 +345,8 @@ class Position(int):
 
 def position(value: Any) -> Any:
     """An index that depends on a variable, as it is; a negative one is seen to be that."""
+    if isinstance(value, enum.Enum) and not isinstance(value, int):
+        return Member(value)
     return Position(value) if type(value) is int and value < 0 else value
 
 

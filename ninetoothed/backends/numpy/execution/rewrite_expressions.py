@@ -127,7 +127,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         if isinstance(node, ast.Tuple):
             node.elts = [self.positions(item) for item in node.elts]
             return node
-        is_variable = self.has_locals(node)
+        is_variable = self.has_locals(node) or isinstance(self.resolved(node), enum.Enum)
         node = self.visit(node)
         if not is_variable or isinstance(node, (ast.Slice, ast.Starred)):
             return node

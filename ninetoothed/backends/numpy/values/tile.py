@@ -25,6 +25,7 @@ What the executor needs to know:
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -264,8 +265,27 @@ def of_python(value: Any) -> Any:
     return value.item() if is_scalar else value
 
 
+class Member:
+    """A member of an enumeration as an index: itself to a dictionary, its value to what is counted."""
+
+    __slots__ = ("member",)
+
+    def __init__(self, member: enum.Enum) -> None:
+        self.member = member
+
+    def __index__(self) -> int:
+        return operator.index(self.member.value)
+
+    def __hash__(self) -> int:
+        return hash(self.member)
+
+    def __eq__(self, other: object) -> bool:
+        return self.member == (other.member if isinstance(other, Member) else other)
+
+
 def member_value(value: Any) -> Any:
     """What a member of an enumeration counts as; else the object."""
+    value = value.member if isinstance(value, Member) else value
     return value.value if isinstance(value, enum.Enum) else value
 
 

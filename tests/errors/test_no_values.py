@@ -1,0 +1,133 @@
+"""What is no value where one is needed, and several where one decides: one error for all backends."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+import ninetoothed  # noqa: E402
+import ninetoothed.language as ntl  # noqa: E402
+from ninetoothed import Tensor  # noqa: E402
+from ninetoothed.errors import ApplicationError, ShapeError  # noqa: E402
+from tests.errors.making import refusal, whole  # noqa: E402
+
+
+def a_type_stored(x, y):
+    y = x.dtype
+
+
+def a_computed_type(x, y):
+    y = (x + 1).dtype
+
+
+def a_function_stored(x, y):
+    y = ntl.exp
+
+
+def less_than_nothing(x, y):
+    y = x < None
+
+
+def more_than_a_text(x, y):
+    y = ("a" > x) + x
+
+
+def full_of_nothing(x, y):
+    y = x + ntl.full((4, 8), None, ntl.float32)
+
+
+def full_of_a_text(x, y):
+    y = x + ntl.full((4, 8), "a", ntl.float32)
+
+
+def a_tile_as_type(x, y):
+    y = ntl.cast(x, x)
+
+
+def several_decide(x, y):
+    y = x if ntl.arange(0, 4) > 1 else y
+
+
+def several_decide_a_branch(x, y):
+    if ntl.arange(0, 4) > 1:
+        y = x
+
+
+def several_end_a_loop(x, y):
+    while ntl.arange(0, 4) > 1:
+        y = x
+
+
+def several_rounds(x, y):
+    for _ in range(ntl.arange(0, 4)):
+        y = x
+
+
+def bits_of_a_size(x, y):
+    y = x + x.shape[0].bit_length()
+
+
+@pytest.mark.parametrize(
+    ("application", "said"),
+    [
+        (a_type_stored, "A tile or a number is needed here, but got an element type."),
+        (a_computed_type, "A tile or a number is needed here, but got an element type."),
+        (a_function_stored, "A tile or a number is needed here, but got `ntl.exp`."),
+        (less_than_nothing, "A tile or a number is needed here, but got None."),
+        (more_than_a_text, "A tile or a number is needed here, but got 'a'."),
+        (full_of_nothing, "`ntl.full` takes one value, but got None."),
+        (full_of_a_text, "`ntl.full` takes one value, but got 'a'."),
+        (a_tile_as_type, "An element type such as ntl.float32 is needed here, but got a tile of"),
+        (several_decide, "One number is needed here, but the tile's shape is [4]"),
+        (several_decide_a_branch, "One number is needed here, but the tile's shape is [4]"),
+        (several_end_a_loop, "One number is needed here, but the tile's shape is [4]"),
+        (several_rounds, "One number is needed here, but the tile's shape is [4]"),
+        (bits_of_a_size, "A tile has no 'bit_length'."),
+    ],
+)
+def test_what_is_not_one_value_is_an_error_at_make(application, said):
+    assert said in refusal(application)
+
+
+def elements_decide(x, y):
+    y = x if x > 0 else y
+
+
+def elements_decide_a_branch(x, y):
+    if x > 0:
+        y = x
+
+
+@pytest.mark.parametrize("application", [elements_decide, elements_decide_a_branch])
+def test_elements_that_decide_are_an_error_at_the_call(application):
+    pytest.importorskip("triton", reason="needs Triton's compiler")
+    kernel = ninetoothed.make(whole, application, (Tensor(2), Tensor(2)))
+    x, y = torch.ones(4, 8), torch.zeros(4, 8)
+    for attempt in (kernel, lambda *given: kernel.compile(*given, target=("cuda", 90))):
+        with pytest.raises(ShapeError, match="One number is needed here") as raised:
+            attempt(x, y)
+        assert raised.value.location.file == __file__
+
+
+def counts_to_a_float(x, y):
+    for _ in range(ntl.max(x)):
+        y = x
+
+
+def test_a_float_that_is_counted_to_is_an_error_at_the_call():
+    kernel = ninetoothed.make(whole, counts_to_a_float, (Tensor(2), Tensor(2)))
+    with pytest.raises(ApplicationError, match="A range takes integers, but got float32"):
+        kernel(torch.ones(4, 8), torch.zeros(4, 8))
+
+
+def asserts_a_text(x, y):
+    assert "x > 0", x
+    y = x
+
+
+def test_a_text_that_is_asserted_is_true():
+    kernel = ninetoothed.make(whole, asserts_a_text, (Tensor(2), Tensor(2)))
+    x, y = torch.ones(4, 8), torch.zeros(4, 8)
+    kernel(x, y)
+    assert torch.equal(x, y)
