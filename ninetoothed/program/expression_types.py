@@ -222,6 +222,7 @@ class Expressions:
     def _unary(self, node: ast.UnaryOp) -> ValueType:
         operand = self.of(node.operand)
         if isinstance(node.op, ast.Not):
+            self.require_width(node, operand)
             return replace(TRUTH, shape=operand.shape)
         self.require_value(node.operand)
         if isinstance(node.op, ast.UAdd):
@@ -255,6 +256,8 @@ class Expressions:
 
     def _several(self, node: ast.BoolOp) -> ValueType:
         operands = [self.of(value) for value in node.values]
+        for each in operands:
+            self.require_width(node, each)
         result = together(operands, self.together(node, operands, "operators `and`, `or`"))
         if result.shape:
             # Beside a tile they are truth values, element by element; of numbers one of these.

@@ -28,7 +28,7 @@ from ninetoothed.program.nodes import (
     Store,
     walk,
 )
-from ninetoothed.program.typed_calls import Call, not_stored
+from ninetoothed.program.typed_calls import Call, no_cast, not_stored
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
@@ -169,6 +169,8 @@ class Inference(Expressions):
                 node,
                 f"What is to be stored to {parameter!r} is a call that gives no value: make a statement of it.",
             )
+        if reason := no_cast(type_of(node.value), dtype):
+            self.refuse(node, reason)
         if not isinstance(number, int) or dtype is None or dtype.kind not in ("int", "uint"):
             return
         least, most = integer_bounds(dtype)

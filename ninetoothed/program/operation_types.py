@@ -17,7 +17,7 @@ from ninetoothed.program.checking_types import checked
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import NumberType, Padded, SourcePointer, SymbolValue
 from ninetoothed.program.operands import misfit, no_value, refusal_of_cdiv, sign_lost
-from ninetoothed.program.typed_calls import Call, not_stored, shown, too_narrow, unpadded
+from ninetoothed.program.typed_calls import Call, no_cast, not_stored, shown, too_narrow, unpadded
 from ninetoothed.program.types import (
     COUNT,
     NOTHING,
@@ -66,6 +66,10 @@ def _unknown(call: Call, operation: Operation) -> ValueType:
 def _elementwise(call: Call, operation: Operation) -> ValueType:
     operands, name = call.operands(), operation.name.rpartition(".")[2]
     shape = call.met(operands, name)
+    # Which of two is taken, and without its sign, the bits say.
+    computed = operands[:1] if name == "where" else [] if name == "abs" else operands
+    if reason := too_narrow(together(computed, ())):
+        call.refuse(reason)
     if operation.results > 1:
         return ValueType(items=(ValueType(shape),) * operation.results)
     if operation.home == "math" or name in _COMPARING:
@@ -162,6 +166,8 @@ def _first(call: Call, operation: Operation) -> ValueType:
         return value
     node = call.node_of("dtype", 1)
     own = call.dtype(node, is_needed=True)
+    if not call.has("bitcast") and (reason := no_cast(value, own)):
+        call.refuse(reason)
     made = _as_number(call, value, own) if isinstance(node, NumberType) else cast(value, own)
     return replace(made, is_natural=made.kind == "bool") if call.has("bitcast") else made
 
@@ -201,12 +207,13 @@ def _reduced(call: Call, operation: Operation) -> ValueType:
         items = tuple(ValueType(_reduced_shape(call, operation, each)) for each in value.items)
         return ValueType(items=items)
     shape = _reduced_shape(call, operation, value)
+    asks = operation.takes_function or operation.name == "sum" or call.gives_positions(operation)
+    if asks and (reason := too_narrow(value)):
+        call.refuse(reason)
     if operation.takes_function:
         return ValueType(shape)
     if operation.gives_positions:
         return replace(COUNT, shape=shape, dtype=dtypes.int32)
-    if operation.name == "sum" and (reason := too_narrow(value)):
-        call.refuse(reason)
     value = replace(value, shape=shape, number=None)
     if "return_indices" in places:
         if call.constant("return_indices", places["return_indices"]):
@@ -350,6 +357,8 @@ def _created(call: Call, operation: Operation) -> ValueType:
     given = call.node_of("value", 1)
     if operation.name == "full" and given is not None and (found := no_value(given)):
         call.refuse(f"`ntl.full` takes one value, but got {found}.")
+    if operation.name == "full" and value.number != 0 and too_narrow(made):
+        call.refuse(f"`ntl.full` makes no {made.dtype}: make a tile of ntl.float32, and cast it.")
     if operation.name == "full" and made.dtype is not None and value.number:
         _require_fit(call, value.number, made.dtype)
     natural = operation.name == "zeros" or value.is_natural

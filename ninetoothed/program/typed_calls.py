@@ -185,6 +185,19 @@ def too_narrow(value: ValueType) -> str:
     )
 
 
+def no_cast(value: ValueType, own: DType | None) -> str:
+    """Why a value does not become one of another type; empty where it does, or the types are not known."""
+    pair = [value.dtype, own]
+    narrow = [each for each in pair if each is not None and each.kind == "float" and each.bits == 8]
+    wide = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
+    if not narrow or None in pair or value.dtype is own or any(each in wide for each in pair):
+        return ""
+    return (
+        f"Tiles of {narrow[0]} are made of floats of 16 or 32 bits, and become such, on any device, but this "
+        f"makes {own} of {value.dtype}: cast twice, as in `.to(ntl.float32).to(...)`."
+    )
+
+
 def shown(*types: ValueType) -> str:
     """Shapes as an error has them."""
     return " and ".join(

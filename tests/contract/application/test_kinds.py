@@ -160,6 +160,54 @@ def scanned_in_8_bits(x, y):
     y = ntl.cumsum(x.to(ntl.float8e5))
 
 
+def added_by_name_in_8_bits(x, y):
+    y = ntl.add(x.to(ntl.float8e5), x.to(ntl.float8e5))
+
+
+def greater_in_8_bits(x, y):
+    y = ntl.maximum(x.to(ntl.float8e5), x.to(ntl.float8e5))
+
+
+def denied_in_8_bits(x, y):
+    y = not x.to(ntl.float8e5)
+
+
+def both_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) and x
+
+
+def decided_in_8_bits(x, y):
+    y = ntl.where(x.to(ntl.float8e5), x, 0)
+
+
+def drawn_by_8_bits(x, y):
+    y = ntl.rand(3, x.to(ntl.float8e5))
+
+
+def place_in_8_bits(x, y):
+    y = ntl.argmax(x.to(ntl.float8e5), 0)
+
+
+def integers_of_8_bits(x, y):
+    y = x.to(ntl.float8e5).to(ntl.int32)
+
+
+def doubles_of_8_bits(x, y):
+    y = x.to(ntl.float8e5).to(ntl.float64)
+
+
+def eight_bits_of_integers(x, y):
+    y = x.to(ntl.int32).to(ntl.float8e5)
+
+
+def eight_bits_of_others(x, y):
+    y = x.to(ntl.float8e4nv).to(ntl.float8e5)
+
+
+def filled_in_8_bits(x, y):
+    y = ntl.full((4,), 3, ntl.float8e5)
+
+
 @pytest.mark.parametrize(
     ("application", "message"),
     [
@@ -197,6 +245,18 @@ def scanned_in_8_bits(x, y):
         (summed_in_8_bits, r"no device computes with them"),
         (sorted_in_8_bits, r"no device computes with them"),
         (scanned_in_8_bits, r"no device computes with them"),
+        (added_by_name_in_8_bits, r"no device computes with them"),
+        (greater_in_8_bits, r"no device computes with them"),
+        (denied_in_8_bits, r"no device computes with them"),
+        (both_in_8_bits, r"no device computes with them"),
+        (decided_in_8_bits, r"no device computes with them"),
+        (drawn_by_8_bits, r"no device computes with them"),
+        (place_in_8_bits, r"no device computes with them"),
+        (integers_of_8_bits, r"on any device, but this makes .*: cast twice"),
+        (doubles_of_8_bits, r"on any device, but this makes .*: cast twice"),
+        (eight_bits_of_integers, r"on any device, but this makes .*: cast twice"),
+        (eight_bits_of_others, r"on any device, but this makes .*: cast twice"),
+        (filled_in_8_bits, "`ntl.full` makes no float8_e5m2"),
     ],
 )
 def test_what_no_backend_computes_is_refused_with_its_place(application, message):
