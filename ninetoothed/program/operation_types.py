@@ -66,6 +66,9 @@ def _unknown(call: Call, operation: Operation) -> ValueType:
 def _elementwise(call: Call, operation: Operation) -> ValueType:
     operands, name = call.operands(), operation.name.rpartition(".")[2]
     shape = call.met(operands, name)
+    for node in filter(None, map(call.node_of, operation.operands, range(len(operands)))):
+        if what := no_value(node):
+            call.refuse(f"A tile or a number is needed here, but got {what}.")
     # Which of two is taken, and without its sign, the bits say.
     computed = operands[:1] if name == "where" else [] if name == "abs" else operands
     if reason := too_narrow(together(computed, ())):

@@ -45,6 +45,23 @@ def a_tile_as_type(x, y):
     y = ntl.cast(x, x)
 
 
+def root_of_a_text(x, y):
+    ntl.sqrt("a")
+    y = x
+
+
+def greater_than_nothing(x, y):
+    y = ntl.maximum(x, None)
+
+
+def chosen_by_a_type(x, y):
+    y = ntl.where(x.dtype, x, y)
+
+
+def library_of_a_tuple(x, y):
+    y = ntl.libdevice.tanh((x, x))
+
+
 def several_decide(x, y):
     y = x if ntl.arange(0, 4) > 1 else y
 
@@ -79,6 +96,10 @@ def bits_of_a_size(x, y):
         (full_of_nothing, "`ntl.full` takes one value, but got None."),
         (full_of_a_text, "`ntl.full` takes one value, but got 'a'."),
         (a_tile_as_type, "An element type such as ntl.float32 is needed here, but got a tile of"),
+        (root_of_a_text, "A tile or a number is needed here, but got 'a'."),
+        (greater_than_nothing, "A tile or a number is needed here, but got None."),
+        (chosen_by_a_type, "A tile or a number is needed here, but got an element type."),
+        (library_of_a_tuple, "A tile or a number is needed here, but got a tuple."),
         (several_decide, "One number is needed here, but the tile's shape is [4]"),
         (several_decide_a_branch, "One number is needed here, but the tile's shape is [4]"),
         (several_end_a_loop, "One number is needed here, but the tile's shape is [4]"),
