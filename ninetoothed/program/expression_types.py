@@ -17,7 +17,7 @@ from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.operands import SIGNS, no_value, refusal
-from ninetoothed.program.operation_types import as_counted, type_of_call
+from ninetoothed.program.operation_types import type_of_call
 from ninetoothed.program.typed_calls import COMPUTED, Call, no_member, several, shown, too_narrow
 from ninetoothed.program.types import (
     COUNT,
@@ -27,6 +27,7 @@ from ninetoothed.program.types import (
     Shape,
     ValueType,
     are_unlike,
+    as_counted,
     broadcast,
     held_shape,
     leave,
@@ -213,10 +214,9 @@ class Expressions:
             return replace(result, kind="float", dtype=own if known else None)
         if isinstance(op, ast.Sub):
             return replace(result, is_natural=False)
-        if isinstance(op, ast.Mod):
-            return replace(result, is_natural=right.is_natural)
-        if isinstance(op, ast.LShift | ast.RShift):
-            return replace(result, is_natural=left.is_natural)
+        if isinstance(op, ast.Mod | ast.LShift | ast.RShift):
+            one = right if isinstance(op, ast.Mod) else left
+            return replace(result, is_natural=one.is_natural)
         return result if not isinstance(op, ast.Pow) else replace(result, dtype=None)
 
     def _unary(self, node: ast.UnaryOp) -> ValueType:

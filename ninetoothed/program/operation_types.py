@@ -15,7 +15,7 @@ from ninetoothed.program import movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.checking_types import checked
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import NumberType, Padded, SourcePointer, SymbolValue
+from ninetoothed.program.nodes import NumberType, Padded, SourcePointer
 from ninetoothed.program.operands import misfit, no_value, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import Call, no_cast, not_stored, shown, too_narrow, unpadded
 from ninetoothed.program.types import (
@@ -25,8 +25,11 @@ from ninetoothed.program.types import (
     UNKNOWN,
     Shape,
     ValueType,
+    as_counted,
     cast,
     differ,
+    in_32_bits,
+    in_float32,
     may_fit,
     of_dtype,
     together,
@@ -127,27 +130,6 @@ def _unyielding(operands: list[ValueType]) -> list[ValueType]:
         return replace(value, dtype=own, number=None)
 
     return list(map(typed, operands))
-
-
-def as_counted(value: ValueType) -> ValueType:
-    """What arithmetic gives: truth values count as integers."""
-    if value.kind != "bool":
-        return value
-    return replace(value, kind="int", dtype=dtypes.int32 if value.dtype else None)
-
-
-def in_float32(value: ValueType) -> ValueType:
-    """What a comparison gives: bfloat16 is compared in float32."""
-    return replace(value, dtype=dtypes.float32) if value.dtype is dtypes.bfloat16 else value
-
-
-def in_32_bits(value: ValueType) -> ValueType:
-    """What a reduction gives: what is narrower is made 32 bits wide."""
-    dtype = value.dtype
-    if dtype is None or dtype.bits >= 32:
-        return replace(value, kind="int") if value.kind == "bool" else value
-    wide = of_dtype(dtypes.float32 if dtype.kind == "float" else dtypes.int32, value.shape)
-    return replace(wide, is_natural=value.is_natural)
 
 
 def _summed(value: ValueType, wanted: DType | None) -> ValueType:

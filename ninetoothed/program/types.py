@@ -375,3 +375,24 @@ def without_axis(shape: Shape | None, axis: int | None, keeps: bool = False) -> 
         return None
     axis %= len(shape)
     return (*shape[:axis], *((1,) if keeps else ()), *shape[axis + 1 :])
+
+
+def as_counted(value: ValueType) -> ValueType:
+    """What arithmetic gives: truth values count as integers."""
+    if value.kind != "bool":
+        return value
+    return replace(value, kind="int", dtype=dtypes.int32 if value.dtype else None)
+
+
+def in_float32(value: ValueType) -> ValueType:
+    """What a comparison gives: bfloat16 is compared in float32."""
+    return replace(value, dtype=dtypes.float32) if value.dtype is dtypes.bfloat16 else value
+
+
+def in_32_bits(value: ValueType) -> ValueType:
+    """What a reduction gives: what is narrower is made 32 bits wide."""
+    dtype = value.dtype
+    if dtype is None or dtype.bits >= 32:
+        return replace(value, kind="int") if value.kind == "bool" else value
+    wide = of_dtype(dtypes.float32 if dtype.kind == "float" else dtypes.int32, value.shape)
+    return replace(wide, is_natural=value.is_natural)
