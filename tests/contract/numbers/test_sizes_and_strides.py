@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Tensor
 
 
@@ -33,6 +34,31 @@ def a_sum_of_extrema_of_sizes(x, y):
     y = abs(-n) + max(n, 3) + min(n, 3)  # noqa: F841
 
 
+def a_size_shifted_left(x, y):
+    y = x.source.shape[1] << 3  # noqa: F841
+
+
+def a_half_that_is_multiplied(x, y):
+    y = (x.source.shape[1] >> 1) * 8 + x.source.shape[1] // 2 * 8  # noqa: F841
+
+
+def a_remainder_that_is_multiplied(x, y):
+    y = x.source.shape[1] % (2**29 + 1) * 12  # noqa: F841
+
+
+def a_quotient_rounded_up_that_is_multiplied(x, y):
+    y = ntl.cdiv(x.source.shape[1], 3) * 12  # noqa: F841
+
+
+def an_inverted_size(x, y):
+    y = ~x.source.shape[1] * 4  # noqa: F841
+
+
+def extrema_of_the_language(x, y):
+    n = x.source.shape[1]
+    y = ntl.maximum(n, 3) * 4 + ntl.minimum(n, 2**30) * 4 + ntl.abs(-n) * 4  # noqa: F841
+
+
 @pytest.mark.parametrize(
     ("application", "expected"),
     [
@@ -41,6 +67,12 @@ def a_sum_of_extrema_of_sizes(x, y):
         (a_stride_from_all_strides, 2**31 + 2),
         (a_sum_of_a_stride_and_a_size, 2**31 + 1),
         (a_sum_of_extrema_of_sizes, 2**31 + 3),
+        (a_size_shifted_left, 2**33),
+        (a_half_that_is_multiplied, 2**33),
+        (a_remainder_that_is_multiplied, (2**29 - 1) * 12),
+        (a_quotient_rounded_up_that_is_multiplied, (2**30 // 3 + 1) * 12),
+        (an_inverted_size, -(2**32) - 4),
+        (extrema_of_the_language, 3 * 2**32),
     ],
     ids=lambda item: getattr(item, "__name__", ""),
 )

@@ -184,7 +184,7 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
         chosen = right if bool(left) is on else left
         missing = [mask for v in (left, right) if isinstance(v, Tile) for mask in v.validity]
         # What the running kernel chose, a number that is written too, it knows alone.
-        is_chosen = isinstance(left, Tile) and isinstance(chosen, bool | int | float)
+        is_chosen = isinstance(left, Tile | Size) and isinstance(chosen, bool | int | float)
         if not missing and not is_chosen:
             return chosen
         # It exists where both do.
@@ -202,7 +202,7 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
         return value
     both = value, rest()
     if all(isinstance(each, bool | int | float) for each in both):
-        if type(value) is type(both[1]) and (type(value) is Size or value == both[1]):
+        if type(value) is type(both[1]) and type(value) is not Size and value == both[1]:
             return value
         return _function("where")(Tile.of(True, dtypes.bool), *both)
     numbers = [isinstance(v, (Tile, int, float)) and not getattr(v, "ndim", 0) for v in both]
@@ -220,8 +220,7 @@ def _met(test: Any, value: Any) -> Any:
         return type(value)(_met(test, item) for item in value)
     if type(value) is dict:
         return {key: _met(test, item) for key, item in value.items()}
-    is_number = isinstance(value, bool | int | float) and not isinstance(value, Size)
-    return Tile.of(value) if is_number else value
+    return as_tile(value) if isinstance(value, bool | int | float) else value
 
 
 def _pick(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:

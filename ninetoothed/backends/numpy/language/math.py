@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +26,7 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_remainder,
     unyielding,
 )
+from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import (
     Tile,
     Validity,
@@ -116,6 +119,23 @@ def each(function: Callable[..., float]) -> Callable[..., Array]:
     return operate
 
 
+def _exact_of_sizes(name: str) -> Callable[[Callable[..., Tile]], Callable[..., Any]]:
+    """Of sizes and numbers alone a function is Python's of that name, as their arithmetic is."""
+    exact = getattr(builtins, name)
+
+    def of(function: Callable[..., Tile]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*operands: Any, **keywords: Any) -> Any:
+            is_exact = any(type(each) is Size for each in operands)
+            is_exact &= all(isinstance(each, int) for each in operands)
+            return Size(exact(*operands)) if is_exact else function(*operands, **keywords)
+
+        return call
+
+    return of
+
+
+@_exact_of_sizes("abs")
 def abs(x: Any) -> Tile:
     """The absolute value; an unsigned tile is its own."""
     tile = as_tile(x)
@@ -206,6 +226,7 @@ def _propagates(propagate_nan: Any) -> bool:
     )
 
 
+@_exact_of_sizes("max")
 def maximum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """The greater element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
     function = np.maximum if _propagates(propagate_nan) else np.fmax
@@ -213,6 +234,7 @@ def maximum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> 
     return Tile(elementwise(function, "ntl.maximum", a, b), dtype, validity)
 
 
+@_exact_of_sizes("min")
 def minimum(x: Any, y: Any, propagate_nan: Any = language.PropagateNan.NONE) -> Tile:
     """The lesser element; where one is NaN the other, or NaN with ``PropagateNan.ALL``."""
     function = np.minimum if _propagates(propagate_nan) else np.fmin

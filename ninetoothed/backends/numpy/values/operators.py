@@ -16,7 +16,14 @@ from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.casting import Array, cast_array
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import typed
-from ninetoothed.backends.numpy.values.tile import Tile, Validity, constant, joined_validity, number
+from ninetoothed.backends.numpy.values.tile import (
+    Tile,
+    Validity,
+    constant,
+    dtype_of_number,
+    joined_validity,
+    number,
+)
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import (
@@ -255,7 +262,7 @@ def shift_right(left: Any, right: Any) -> Tile:
 
 
 def _own_dtype(value: Any) -> DType:
-    return value.dtype if isinstance(value, Tile) else scalar_dtype(number(value))
+    return value.dtype if isinstance(value, Tile) else dtype_of_number(number(value))
 
 
 def _exactly(value: Any) -> Tile:

@@ -26,10 +26,15 @@ class Size(int):
     #: NumPy's scalars leave it to a size what both together are.
     __array_ufunc__ = None
 
-    def tile(self) -> Tile:
-        """The integer as a 0-d tile, of 32 bits where they hold it."""
+    @property
+    def own_dtype(self) -> dtypes.DType:
+        """Its type beside elements: of 32 bits where they hold it."""
         fits = -_LARGEST_INT32 - 1 <= self <= _LARGEST_INT32
-        return Tile.of(int(self), dtypes.int32 if fits else dtypes.int64)
+        return dtypes.int32 if fits else dtypes.int64
+
+    def tile(self) -> Tile:
+        """The integer as a 0-d tile."""
+        return Tile.of(self)
 
     def __neg__(self) -> Size:
         return Size(-int(self))

@@ -125,7 +125,7 @@ class Tile:
         """A 0-d tile of a Python number, by default of the type that the number has by itself."""
         if dtype is None:
             is_double = isinstance(value, float) and context.is_wide()
-            dtype = dtypes.float64 if is_double else scalar_dtype(value)
+            dtype = dtypes.float64 if is_double else dtype_of_number(value)
         return Tile(constant(value, dtype), dtype)
 
     @property
@@ -250,6 +250,11 @@ class Tile:
         return Tile(np.invert(self.data), self.dtype, self.validity)
 
 
+def dtype_of_number(value: bool | int | float) -> DType:
+    """The type that a number has by itself: of one that a call gives, that of an argument."""
+    return getattr(value, "own_dtype", None) or scalar_dtype(value)
+
+
 def constant(value: bool | int | float, dtype: DType) -> Any:
     """``value`` as a NumPy scalar of ``dtype``; integers wrap around."""
     if dtype.kind in ("int", "uint") and isinstance(value, int):
@@ -315,7 +320,7 @@ def as_tiles(*values: Any) -> list[Tile]:
 
 def _beside(value: bool | int | float, own: DType | None) -> Tile:
     is_float = isinstance(value, float)
-    return Tile.of(value, own if own is not None and is_float else scalar_dtype(value))
+    return Tile.of(value, own if own is not None and is_float else dtype_of_number(value))
 
 
 def joined_validity(*tiles: Tile) -> Validity:

@@ -21,7 +21,7 @@ from ninetoothed.backends.triton.specialization.selections import (
     is_held,
     taken,
 )
-from ninetoothed.backends.triton.specialization.size_arithmetic import arithmetic
+from ninetoothed.backends.triton.specialization.size_arithmetic import parts
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language.dtypes import DType
@@ -236,8 +236,7 @@ class Assumptions:
                     ranges = self._everywhere(parameter, access)
                     seen.add(self._fits(self._expression(asked), ranges))
         # Of 32 bits each, and so is what is computed of several.
-        parts = {part for symbol in arithmetic(self._kernel) for part in symbol.walk()}
-        seen |= {self._fits(self._expression(part), {}) for part in parts}
+        seen |= {self._fits(self._expression(part), {}) for part in parts(self._kernel)}
         return _in_order(seen)
 
     def _everywhere(
@@ -262,13 +261,13 @@ class Assumptions:
                     # Which is computed in 64 bits.
                     continue
                 seen.add(self._fits(self._expression(expression), ranges))
-        numbers = {*self._kernel.grid, *(p for s in arithmetic(self._kernel) for p in s.walk())}
+        numbers = {*self._kernel.grid, *parts(self._kernel)}
         seen |= {self._fits(self._expression(number), {}) for number in numbers}
         # A sum may wrap around on its way to a number that fits; what is divided or compared may not.
         for operation in operations(self._kernel):
             if operation.op not in RING and not reads_sequences(operation):
-                parts = map(self._expression, operation.operands)
-                for part in (each for each in parts if each.op in RING):
+                operands = map(self._expression, operation.operands)
+                for part in (each for each in operands if each.op in RING):
                     ranges = {**_extents(part), **anywhere}
                     if all(n.leaf.role != "index" or n in ranges for n in part.leaves()):
                         seen.add(self._fits(part, ranges))

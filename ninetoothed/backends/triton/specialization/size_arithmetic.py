@@ -24,10 +24,24 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda left, right: left + right,
     ast.Sub: lambda left, right: left - right,
     ast.Mult: lambda left, right: left * right,
+    ast.FloorDiv: lambda left, right: left // right,
+    ast.Mod: lambda left, right: left % right,
+}
+
+#: Shifts by so many bits.
+_SHIFTS: dict[type, Callable[[Any, int], Any]] = {
+    ast.LShift: lambda value, bits: value * 2**bits,
+    ast.RShift: lambda value, bits: value // 2**bits,
+}
+
+_SIGNS: dict[type, Callable[[Any], Any]] = {
+    ast.USub: lambda value: 0 - value,
+    ast.Invert: lambda value: -1 - value,
 }
 
 _CALLS: dict[str, Callable[..., Any]] = {
     "abs": lambda value: maximum(value, 0 - value),
+    "cdiv": lambda left, right: 0 - (0 - left) // right,
     "maximum": maximum,
     "minimum": minimum,
 }
@@ -57,6 +71,12 @@ def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
     return tuple(dict.fromkeys(symbol for symbol in found if symbol is not None))
 
 
+def parts(kernel: Definition) -> Iterator[Symbol]:
+    """What there is on the way, but quotients and remainders: these are no larger than what they are of."""
+    for symbol in arithmetic(kernel):
+        yield from (part for part in symbol.walk() if part.op not in ("//", "%"))
+
+
 def computed_of(program: Program, node: ast.expr) -> Symbol | None:
     """What an expression computes of sizes and strides; None where it is more than that, or less."""
     symbol = _number(program, node)
@@ -73,10 +93,14 @@ def _number(program: Program, node: ast.expr) -> Symbol | None:
         return constant(node.value) if type(node.value) is int else None
     function: Callable[..., Any] | None = None
     parts: list[ast.expr] = []
-    if isinstance(node, ast.BinOp):
+    if isinstance(node, ast.BinOp) and (shift := _SHIFTS.get(type(node.op))):
+        bits = node.right.value if isinstance(node.right, ast.Constant) else None
+        if type(bits) is int and 0 <= bits < 64:
+            return _applied(lambda value: shift(value, bits), [_number(program, node.left)])
+    elif isinstance(node, ast.BinOp):
         function, parts = _OPERATORS.get(type(node.op)), [node.left, node.right]
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return _applied(lambda value: 0 - value, [_number(program, node.operand)])
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
+        return _applied(_SIGNS[type(node.op)], [_number(program, node.operand)])
     elif isinstance(node, ast.Call) and isinstance(node.func, LanguageRef) and not node.keywords:
         function, parts = _CALLS.get(node.func.name), node.args
     return None if function is None else _applied(function, [_number(program, p) for p in parts])
