@@ -230,7 +230,7 @@ def in_rounds(
 
     item = ast.Assign([loop.target], filled("start + number * step"))
     made = ast.For(ast.Name(number, ast.Store()), loop.iter, [item, *loop.body], [])
-    return filled("(stop - start + step - (1 if step > 0 else -1)) // step"), made
+    return filled("-((start - stop) // step)"), made
 
 
 @dataclass(eq=False)

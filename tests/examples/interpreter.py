@@ -125,11 +125,29 @@ def _wrapped(along: Any, value: Any, dtype: Any) -> Any:
 
 
 def _rounds(*bounds: Any) -> Any:
-    """A loop's numbers in the type that the compiler gives them; the interpreter's are Python's, which yield
-    to a tile of fewer bits."""
+    """A loop's numbers in the type that the compiler gives them, which may be too narrow to count in; the
+    interpreter's are Python's, which yield to a tile of fewer bits."""
     handle = triton.runtime.interpreter.TensorHandle
-    for number in range(*map(int, bounds)):
-        yield tl.tensor(handle(np.array([number], np.int32), tl.int32), tl.int32)
+    types = [getattr(bound, "dtype", None) or _type_of_number(bound) for bound in bounds]
+    bits = max(max(dtype.primitive_bitwidth for dtype in types), 32)
+    assert not any(dtype.is_int_unsigned() and dtype.primitive_bitwidth == bits for dtype in types)
+    dtype = tl.int64 if bits == 64 else tl.int32
+    numbers = range(*map(int, bounds))
+    if len(numbers):
+        # What counts down is counted up, from its end.
+        least, most = sorted((numbers.start, numbers.stop))
+        after = least + len(numbers) * abs(numbers.step)
+        assert after < 2 ** (bits - 1), "the counter of a loop wraps around"
+    for number in numbers:
+        held = np.array([number], np.int64 if bits == 64 else np.int32)
+        yield tl.tensor(handle(held, dtype), dtype)
+
+
+def _type_of_number(value: int) -> Any:
+    """The type of a number that the compiler knows."""
+    if -(2**31) <= value < 2**31:
+        return tl.int32
+    return tl.uint32 if 0 <= value < 2**32 else tl.int64
 
 
 for name in dir(_builder):
@@ -261,6 +279,7 @@ class Interpreter(Backend):
             has_unsigned=facts.with_types(types).has_unsigned,
             wide=facts.wide,
             outsized=facts.outsized,
+            passed=facts.passed,
             magnitudes=facts.magnitudes,
             beyond=facts.beyond,
         )

@@ -30,7 +30,7 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_divide,
     truncating_remainder,
 )
-from ninetoothed.backends.numpy.values.rounds import asked, lasting, reached
+from ninetoothed.backends.numpy.values.rounds import asked, lasting, reached, rounds
 from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language import dtypes
@@ -365,6 +365,7 @@ _HOOKS: dict[str, Any] = {
     "__function__": called_back,
     "__lasting__": lasting,
     "__reached__": _note_reached,
+    "__rounds__": rounds,
     "__asked__": _asked,
     "__locals__": locals,
     "__value__": dict.get,

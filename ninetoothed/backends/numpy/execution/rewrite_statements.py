@@ -131,7 +131,7 @@ class Rewriter(CallRewriter):
     def visit_For(self, node: ast.For) -> Any:
         is_unrolled = self._is_unrolled(node.iter)
         names = set() if is_unrolled else self.assigned_in(node.body)
-        node.iter = self.held(node.iter)
+        node.iter = self.held(node.iter) if is_unrolled else self._rounds(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
         before = self._before(names)
@@ -146,6 +146,13 @@ class Rewriter(CallRewriter):
             self._pending = []
         node.orelse = self._statements(node.orelse)
         return self._held_around(node, before)
+
+    def _rounds(self, iterated: ast.expr) -> ast.expr:
+        """The numbers of a loop over a range, of the type that its bounds have together."""
+        counted = self.visit(iterated)
+        call = hook_call("__rounds__", counted.func, *counted.args)
+        call.keywords = counted.keywords
+        return placed_at(call, iterated)
 
     def _is_unrolled(self, iterated: ast.expr) -> bool:
         """Whether a loop's rounds are known when a kernel is compiled: it is no loop then."""

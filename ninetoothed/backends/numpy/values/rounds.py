@@ -8,7 +8,7 @@ other dimensions were given or that an operation handed on.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,22 @@ from ninetoothed.backends.numpy.values.tile import (
     MovedMask,
     Tile,
     Validity,
+    as_tile,
     place_of_mask,
 )
+from ninetoothed.language import dtypes
 from ninetoothed.language.promotion import refuse
+
+
+def rounds(function: Callable[..., Any], *bounds: Any, **keywords: Any) -> Iterable[Any]:
+    """The numbers of a loop over a range: int64 where a bound is of a type that no int32 holds, else int32."""
+    numbers = function(*bounds, **keywords)
+    if not isinstance(numbers, range):
+        return numbers
+    own = [as_tile(bound).dtype for bound in bounds]
+    is_wide = any(dtype.bits > 32 or dtype is dtypes.uint32 for dtype in own)
+    dtype = dtypes.int64 if is_wide else dtypes.int32
+    return (Tile.of(number, dtype) for number in numbers)
 
 
 def lasting(value: Any, before: Any, name: str) -> Any:

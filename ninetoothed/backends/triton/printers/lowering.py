@@ -33,7 +33,7 @@ from ninetoothed.backends.triton.ir.trees import (
 from ninetoothed.backends.triton.printers import scans
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, Scope
-from ninetoothed.backends.triton.printers.operator_lowering import OperatorLowering
+from ninetoothed.backends.triton.printers.loop_lowering import LoopLowering
 from ninetoothed.backends.triton.printers.validity import known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.kernels.assertions import is_of_call
@@ -47,7 +47,7 @@ from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.access import reads_sequences
 
 
-class Lowering(OperatorLowering):
+class Lowering(LoopLowering):
     """Replaces each node by what Triton has for it; children first."""
 
     def __init__(self, emission: Emission, addresses: Addresses) -> None:
@@ -73,6 +73,7 @@ class Lowering(OperatorLowering):
 
     def _unsplit(self, statement: ast.stmt) -> list[ast.stmt]:
         outer, self._emission.scope = self._emission.scope, Scope()
+        is_passed = isinstance(statement, ast.For) and self.passed(statement) is not None
         result = self._visit_head(statement)
         if result is None:
             self._emission.scope = outer
@@ -84,6 +85,9 @@ class Lowering(OperatorLowering):
             if isinstance(inner, list):
                 lowered = [new for old in inner for new in self.statement(old)]
                 setattr(result, block, lowered)
+        if is_passed:
+            assert isinstance(result, ast.For)
+            result.body.insert(0, self.counted(result))
         return [*before, result]
 
     def _split(self, loop: SplitLoop) -> list[ast.stmt]:

@@ -68,6 +68,7 @@ class CallFacts:
         comparisons: slacks (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
         outsized: arithmetic on sizes that 32 bits do not hold, at least on the way.
+        passed: ends of loops beyond which a counter of 32 bits would go, and not fit.
         magnitudes: between which numbers sizes and positions lie, where some arithmetic on them to find
             elements needs 64 bits (`magnitudes`).
         widths: sizes that are arguments, though a tile's width is theirs padded (`size_classes`).
@@ -91,6 +92,7 @@ class CallFacts:
     comparisons: frozenset[Symbol] = frozenset()
     beyond: frozenset[Selection] = frozenset()
     outsized: frozenset[Symbol] = frozenset()
+    passed: frozenset[Symbol] = frozenset()
     magnitudes: magnitudes.Magnitudes = frozenset()
     widths: frozenset[Symbol] = frozenset()
     quartered: frozenset[Symbol] = frozenset()
@@ -198,6 +200,7 @@ def facts_of(
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(each for each, distance in beyond.items() if distance > limit),
         outsized=frozenset(size_arithmetic.outsized(kernel, environment)),
+        passed=frozenset(size_arithmetic.passed(kernel, environment)),
         magnitudes=magnitudes.magnitudes(kernel, adjacent, everywhere),
     )
 

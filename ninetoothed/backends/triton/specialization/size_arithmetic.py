@@ -16,6 +16,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import LanguageRef, SymbolValue
 from ninetoothed.program.program import Program
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, minimum
 
 LARGEST_INT64 = 2**63 - 1
@@ -63,6 +64,35 @@ def _overflows(symbol: Symbol, environment: Mapping[Symbol, int]) -> bool:
     return bool(operands) and any(abs(int(n.evaluate(environment))) > limit for n in held)
 
 
+def passed(kernel: Definition, environment: Mapping[Symbol, int]) -> Iterator[Symbol]:
+    """The ends of loops that fit 32 bits where what is counted in steps goes beyond that."""
+    for _, end, step in _counted(kernel):
+        last = int(end.evaluate(environment))
+        after = last + abs(int(step.evaluate(environment))) - 1
+        if after > LARGEST_INT32 >= last:
+            yield end
+
+
+def end_of(program: Program, loop: ast.For) -> tuple[int, Symbol, Symbol] | None:
+    """Which bound of a loop's is the greater one, what it is, and the step; None where these are no sizes."""
+    assert isinstance(loop.iter, ast.Call)
+    if len(loop.iter.args) < 3:
+        return None
+    *bounds, step = [_number(program, argument) for argument in loop.iter.args]
+    if step is None:
+        return None
+    place = 0 if interval(step)[1] < 0 else 1
+    end = bounds[place]
+    return None if end is None else (place, end, step)
+
+
+@analysis
+def _counted(kernel: Definition) -> tuple[tuple[int, Symbol, Symbol], ...]:
+    program = kernel.optimized
+    loops = (node for node in program.nodes() if isinstance(node, ast.For))
+    return tuple(found for loop in loops if (found := end_of(program, loop)) is not None)
+
+
 @analysis
 def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
     """What the program computes of sizes and strides, but for what is known when it is compiled."""
@@ -72,9 +102,11 @@ def arithmetic(kernel: Definition) -> tuple[Symbol, ...]:
 
 
 def parts(kernel: Definition) -> Iterator[Symbol]:
-    """What there is on the way, but quotients and remainders: these are no larger than what they are of."""
+    """What there is on the way, and what loops count to; quotients and remainders are no larger than these."""
     for symbol in arithmetic(kernel):
         yield from (part for part in symbol.walk() if part.op not in ("//", "%"))
+    for place, end, step in _counted(kernel):
+        yield as_symbol(end + step - 1 if place else end - step - 1)
 
 
 def computed_of(program: Program, node: ast.expr) -> Symbol | None:
