@@ -28,11 +28,12 @@ from ninetoothed.backends.triton.analysis.boxes import box_of  # noqa: E402
 from ninetoothed.backends.triton.analysis.program_order import are_inverses_exact  # noqa: E402
 from ninetoothed.backends.triton.options.option import Case  # noqa: E402
 from ninetoothed.backends.triton.specialization.call_facts import facts_of  # noqa: E402
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32, positions  # noqa: E402
+from ninetoothed.backends.triton.specialization.selections import positions  # noqa: E402
 from ninetoothed.backends.triton.translation import environment_of  # noqa: E402
 from ninetoothed.kernels.ahead import Edition, Fixed  # noqa: E402
 from ninetoothed.kernels.call import Argument, Call  # noqa: E402
 from ninetoothed.kernels.definition import Definition  # noqa: E402
+from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.program import nodes  # noqa: E402
 from ninetoothed.symbols.bounds import interval  # noqa: E402
 from ninetoothed.symbols.expr import Symbol, evaluated  # noqa: E402

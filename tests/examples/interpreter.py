@@ -278,6 +278,7 @@ class Interpreter(Backend):
             beside_float64=facts.with_types(types).beside_float64,
             has_unsigned=facts.with_types(types).has_unsigned,
             wide=facts.wide,
+            far=facts.far,
             outsized=facts.outsized,
             passed=facts.passed,
             magnitudes=facts.magnitudes,

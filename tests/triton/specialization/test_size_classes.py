@@ -362,3 +362,17 @@ def test_what_holds_for_a_class_holds_for_all_of_it_where_a_part_of_each_tile_is
             held += 1
             assert (length - 1) // step * step + last <= length, (first, last, length)
     assert held, "no class of which it holds"
+
+
+def test_offsets_have_one_type_in_a_class():
+    def application(x, y):
+        y = x.offsets(0)  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((1000,)), y.tile((1000,))),
+        application,
+        (ninetoothed.Tensor(1), ninetoothed.Tensor(1)),
+    ).definition
+    for size, has_class in ((2**31 - 3001, False), (2**29 + 1, True)):
+        call = Call(dict.fromkeys(("x", "y"), tensor(size)), device=Device("cuda"))
+        assert (general_call(kernel, call) is not None) is has_class

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
+from ninetoothed.kernels.reach import Asked, far_offsets
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol, evaluated
@@ -145,8 +146,9 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         )
     check_assertions(kernel, environment, grid)
     refusals = check_meetings(kernel, call, environment, grid)
+    far = far_offsets(kernel, environment, grid)
     tensors = {
-        parameter.name: _tensor_plan(kernel, parameter, call, environment)
+        parameter.name: _tensor_plan(kernel, parameter, call, environment, far)
         for parameter in kernel.tensor_parameters
     }
     constants = {
@@ -194,7 +196,11 @@ def fitting_meta(kernel: Definition, known: Mapping[Symbol, int]) -> dict[Symbol
 
 
 def _tensor_plan(
-    kernel: Definition, parameter: Parameter, call: Call, environment: Mapping[Symbol, int]
+    kernel: Definition,
+    parameter: Parameter,
+    call: Call,
+    environment: Mapping[Symbol, int],
+    far: Set[Asked],
 ) -> TensorPlan:
     argument = call.arguments[parameter.name]
     sizes = tuple(int(size) for size in argument.shape)
@@ -210,6 +216,7 @@ def _tensor_plan(
         parameter.source.jagged_dim,
         parameter.is_padded,
         parameter.name in kernel.program.viewed,
+        frozenset(dim for name, dim in far if name == parameter.name),
     )
 
 

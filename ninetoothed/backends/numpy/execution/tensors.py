@@ -18,7 +18,7 @@ from ninetoothed.backends.numpy.language.elements import load_elements, store_el
 from ninetoothed.backends.numpy.language.identities import all_of, in_other_lanes
 from ninetoothed.backends.numpy.values.casting import cast_array
 from ninetoothed.backends.numpy.values.empty import EmptyMask
-from ninetoothed.backends.numpy.values.memory import Memory, reach
+from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import (
@@ -58,6 +58,7 @@ class TensorPlan:
     Attributes:
         sizes: the shape as an application has it, in which those that only a call tells are a `Size`.
         is_padded: whether `pad` adds positions beside its tiles.
+        far: the dimensions along which its offsets have 64 bits; None for linear ones.
         is_viewed: whether all names of its tiles read what the tile is now: see `Program.viewed`.
     """
 
@@ -71,19 +72,13 @@ class TensorPlan:
     jagged_dim: int | None
     is_padded: bool = False
     is_viewed: bool = False
+    far: frozenset[int | None] = frozenset()
 
     @threads.cached_property
     def fill(self) -> Any:
         """What lanes outside read as."""
         tile = as_tile(0 if self.other is None else self.other)
         return np.asarray(cast_array(tile.data, tile.dtype, self.dtype))[()]
-
-    @threads.cached_property
-    def offset_dtype(self) -> DType:
-        """32 bits where every offset fits, else 64."""
-        low, high = reach(self.shape, self.strides)
-        furthest = max(-low, high, *self.shape, 0) + max(self.addressing.padded, default=1)
-        return int32 if furthest < 2**31 else int64
 
 
 class Place(NamedTuple):
@@ -220,7 +215,7 @@ class Tensor:
         self._note_positions(selection, range(len(self.plan.addressing.padded)))
         offsets = self._offsets(self._indices(selection))
         data = np.broadcast_to(offsets, self.plan.addressing.padded)
-        return self._integers(data)
+        return self._integers(data, None)
 
     def offsets_along(self, selection: Shape, dim: int) -> Tile:
         """The index along a source dimension, with the tile's dimensions that it depends on."""
@@ -231,7 +226,7 @@ class Tensor:
         if data.ndim:
             # Where the index does not depend on a lane, that dimension has size 1.
             data = data[tuple(slice(None) if d in dims else 0 for d in range(data.ndim))]
-        return self._integers(np.broadcast_to(data, [addressing.padded[d] for d in dims]))
+        return self._integers(np.broadcast_to(data, [addressing.padded[d] for d in dims]), dim)
 
     def _note_positions(self, selection: Shape, dims: Sequence[int]) -> None:
         """Where elements of a tile exist, over some of its dimensions: what is read for others is of
@@ -354,8 +349,8 @@ class Tensor:
             raise ApplicationError(f"A value of shape {data.shape} cannot be stored to {place}.")
         return data
 
-    def _integers(self, data: np.ndarray) -> Tile:
-        dtype = self.plan.offset_dtype
+    def _integers(self, data: np.ndarray, dim: int | None) -> Tile:
+        dtype = int64 if dim in self.plan.far else int32
         return Tile(data.astype(dtype.numpy)[()], dtype)
 
 

@@ -13,17 +13,11 @@ from dataclasses import dataclass, field, replace
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, has_values
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.magnitudes import RING, operations
-from ninetoothed.backends.triton.specialization.selections import (
-    LARGEST_INT32,
-    Bounds,
-    Selection,
-    counts,
-    is_held,
-    taken,
-)
+from ninetoothed.backends.triton.specialization.selections import Bounds, Selection, is_held, taken
 from ninetoothed.backends.triton.specialization.size_arithmetic import parts
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.reach import LARGEST_INT32, asked_offsets, counts
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.nodes import Offsets, SequenceLength, SymbolValue
 from ninetoothed.symbols.bounds import interval
@@ -84,9 +78,13 @@ class Assumptions:
         """From nothing to everything that is worth a variant."""
         always, possible = self._conditions()
         plain = CallFacts(
-            holding=always, wide=True, is_long=True, beyond=frozenset(self._taken)
+            holding=always,
+            wide=True,
+            far=asked_offsets(self._kernel),
+            is_long=True,
+            beyond=frozenset(self._taken),
         ).with_types(self._dtypes)
-        valued = replace(plain, narrow_values=True, is_long=False)
+        valued = replace(plain, narrow_values=True, far=frozenset(), is_long=False)
         values = (
             [Assumption("valued", valued, added=self._values())] if has_values(self._kernel) else []
         )
@@ -95,6 +93,7 @@ class Assumptions:
             plain,
             wide=self._is_jagged,
             narrow_values=bool(values),
+            far=frozenset(),
             is_long=False,
             beyond=self._beyond,
         )

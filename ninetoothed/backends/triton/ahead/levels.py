@@ -20,10 +20,10 @@ from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import MOST_COUNTERS
 from ninetoothed.backends.triton.printers.gluon.translation import needs_of
 from ninetoothed.backends.triton.specialization import comparisons, size_ratios
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.backends.triton.translation import generic
 from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.ahead import Condition, Within
+from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import product, simplify
 

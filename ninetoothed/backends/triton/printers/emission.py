@@ -15,7 +15,7 @@ from ninetoothed.backends.triton.ir.trees import assign, element, language, name
 from ninetoothed.backends.triton.printers.program_order import Parts
 from ninetoothed.backends.triton.specialization.constant_sizes import constexpr_symbols
 from ninetoothed.backends.triton.specialization.magnitudes import Widths
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
+from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.kernels.verified_bounds import positive_names, verified_ranges
 from ninetoothed.language import dtypes
 from ninetoothed.parsing.frames import RESERVED

@@ -33,7 +33,7 @@ from ninetoothed.backends.triton.ir.trees import (
 from ninetoothed.backends.triton.printers import scans
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.emission import Emission, Scope
-from ninetoothed.backends.triton.printers.loop_lowering import LoopLowering
+from ninetoothed.backends.triton.printers.integer_lowering import IntegerLowering
 from ninetoothed.backends.triton.printers.validity import known_size
 from ninetoothed.backends.triton.specialization.comparisons import Comparison, comparisons_of
 from ninetoothed.kernels.assertions import is_of_call
@@ -44,10 +44,9 @@ from ninetoothed.program.effects import names_assigned, names_read, place_change
 from ninetoothed.program.types import UNKNOWN, type_of
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol
-from ninetoothed.tensors.access import reads_sequences
 
 
-class Lowering(LoopLowering):
+class Lowering(IntegerLowering):
     """Replaces each node by what Triton has for it; children first."""
 
     def __init__(self, emission: Emission, addresses: Addresses) -> None:
@@ -207,29 +206,6 @@ class Lowering(LoopLowering):
             return node
         value = self.visit(node.value)
         return self._addresses.store(self._tile(node.tile), value)
-
-    def visit_Offsets(self, node: nodes.Offsets) -> ast.expr:
-        offset = self._addresses.offset(self._tile(node.tile), node.dim)
-        asked = self._emission.kernel.arrangement.accesses[node.tile.parameter].of(node.dim)
-        # Where a sequence begins has 64 bits in any call.
-        return offset if reads_sequences(asked) else self._narrow(offset)
-
-    def _narrow(self, value: ast.expr) -> ast.expr:
-        """A value of the type that one of 32 bits has as an argument, where all fit."""
-        facts = self._emission.facts
-        if not (facts.wide and facts.narrow_values) or isinstance(value, ast.Constant):
-            return value
-        return language("cast", value, element(dtypes.int32))
-
-    def visit_SymbolValue(self, node: nodes.SymbolValue) -> ast.expr:
-        value = self._emission.tree(node.symbol)
-        return value if self._emission.is_known(as_symbol(node.symbol)) else self._narrow(value)
-
-    def visit_GivenSize(self, node: nodes.GivenSize) -> ast.expr:
-        value = self.visit_SymbolValue(node)
-        if not self._emission.is_known(as_symbol(node.symbol)):
-            return value
-        return nodes.at(self._emission.call("given_size", value), node)
 
     def visit_Padded(self, node: nodes.Padded) -> ast.expr:
         inner = node.value

@@ -22,7 +22,7 @@ from ninetoothed.backends.triton.ir.trees import (
 from ninetoothed.backends.triton.printers.elements import Placement
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.specialization import offsets
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
+from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.language import dtypes
 from ninetoothed.program.nodes import TileRef
 from ninetoothed.symbols.bounds import interval

@@ -21,19 +21,17 @@ from ninetoothed.backends.triton.specialization import (
     size_ratios,
 )
 from ninetoothed.backends.triton.specialization.selections import (
-    LARGEST_INT32,
     Kind,
     Selection,
-    counts,
     in_numbers,
     lengths_of,
-    positions,
     taken,
     unguarded,
 )
 from ninetoothed.backends.triton.specialization.tiles import made_sizes
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.reach import LARGEST_INT32, Asked, counts, far_offsets, positions, reach_of
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant_symbol
@@ -63,6 +61,7 @@ class CallFacts:
         wide: whether some offset or index needs 64 bits.
         narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
             computed in 64.
+        far: the offsets that the program asks for of which 32 bits do not hold each.
         is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
         size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
         comparisons: slacks (`comparisons`) of the program's comparisons that hold everywhere.
@@ -87,6 +86,7 @@ class CallFacts:
     has_unsigned: bool = False
     wide: bool = False
     narrow_values: bool = False
+    far: frozenset[Asked] = frozenset()
     is_long: bool = False
     size_ratios: frozenset[tuple[Symbol, int]] = frozenset()
     comparisons: frozenset[Symbol] = frozenset()
@@ -172,11 +172,11 @@ def facts_of(
         divisors |= set(size_ratios.known(access, environment))
         tile_sizes |= {n: evaluated(n, environment) for n in parameter.tile_shape}
         for expression in (access.offset, *access.indices):
-            low, high = interval(simplify(expression.substitute(environment)), ranges)
-            largest = max(largest, abs(low), abs(high))
+            largest = max(largest, reach_of(expression, environment, ranges))
     for size in kernel.grid:
         largest = max(largest, evaluated(size, environment))
     wide = largest > LARGEST_INT32
+    has_large = any(abs(value) > LARGEST_INT32 for value in environment.values())
     limit = size_arithmetic.LARGEST_INT64 if wide else LARGEST_INT32
     adjacent = offsets.adjacent(kernel, environment)
     return CallFacts(
@@ -195,6 +195,7 @@ def facts_of(
             if not evaluated(size, environment)
         ),
         wide=wide,
+        far=far_offsets(kernel, environment, grid) if wide or has_large else frozenset(),
         is_long=_longest(kernel, environment) > LARGEST_INT32,
         size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),

@@ -12,9 +12,10 @@ import math
 from collections.abc import Iterator, Mapping, Set
 
 from ninetoothed.backends.triton.specialization import offsets
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32, all_accesses
+from ninetoothed.backends.triton.specialization.selections import all_accesses
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.reach import positions
 from ninetoothed.program.effects import called_name, names_assigned
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -24,17 +25,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.symbols.bounds import Interval, interval
-from ninetoothed.symbols.expr import (
-    Expression,
-    Symbol,
-    as_symbol,
-    constant,
-    evaluated,
-    make,
-    maximum,
-    minimum,
-    padded,
-)
+from ninetoothed.symbols.expr import Symbol, as_symbol, constant, evaluated, make, maximum, minimum
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import Access, reads_sequences, sequence_length
 from ninetoothed.tensors.arrange import Parameter
@@ -48,9 +39,6 @@ _UNKNOWN: Bounds = (None, None)
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}
 
 _CALLS = {"minimum": "min", "min": "min", "maximum": "max", "max": "max", "cdiv": "cdiv"}
-
-#: The largest index or offset that 32 bits hold.
-LARGEST_INT32 = 2**31 - 1
 
 #: A selection: the parameter, and its place among the positions in the middle levels.
 Selection = tuple[str, int]
@@ -104,27 +92,6 @@ def in_numbers(bounds: Bounds, ranges: Mapping[Symbol, Interval] | None = None) 
         -float("inf") if low is None else interval(low, ranges)[0],
         float("inf") if high is None else interval(high, ranges)[1],
     )
-
-
-def positions(
-    parameter: Parameter, access: Access, environment: Mapping[Symbol, int], grid: tuple[int, ...]
-) -> dict[Symbol, Interval]:
-    """The values that each position takes."""
-    return {
-        leaf: (0, max(evaluated(count, environment) - 1, 0))
-        for leaf, count in counts(parameter, access, grid)
-    }
-
-
-def counts(
-    parameter: Parameter, access: Access, grid: Sequence[Expression]
-) -> list[tuple[Symbol, Expression]]:
-    """How many values each position takes; a lane goes on to the next power of two."""
-    return [
-        *zip(access.programs, grid, strict=True),
-        *zip(access.selections, parameter.middle_sizes, strict=True),
-        *zip(access.coordinates, map(padded, parameter.tile_shape), strict=True),
-    ]
 
 
 def unguarded(

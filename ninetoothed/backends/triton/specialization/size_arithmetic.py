@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import LanguageRef, SymbolValue
 from ninetoothed.program.program import Program

@@ -22,15 +22,16 @@ from ninetoothed.backends.triton.specialization.constant_sizes import (
     width_symbols,
 )
 from ninetoothed.backends.triton.specialization.divisors import LEAST_COPY, MOST
-from ninetoothed.backends.triton.specialization.selections import LARGEST_INT32
 from ninetoothed.backends.triton.specialization.size_arithmetic import arithmetic
 from ninetoothed.backends.triton.specialization.size_roles import roles_of
 from ninetoothed.errors import ArrangementError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Argument, Call
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.reach import LARGEST_INT32, asked_offsets, far_offsets
 from ninetoothed.symbols.bounds import interval
-from ninetoothed.symbols.expr import Symbol, as_symbol
+from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
+from ninetoothed.tensors.access import reads_sequences
 
 #: Of a multiple of so many, tiles of mostly any size have no end but its own: masks are left out.
 _TILED = 256
@@ -62,6 +63,7 @@ def general_call(kernel: Definition, call: Call) -> Call | None:
     }
     found_call = replace(call, arguments=general, is_general=True)
     fits = _is_arranged(kernel, found_call) and _is_small(kernel, found_call)
+    fits = fits and not _is_far(kernel, found_call)
     return found_call if fits else None
 
 
@@ -92,6 +94,24 @@ def _is_small(kernel: Definition, general: Call) -> bool:
             if low < -LARGEST_INT32 or high > LARGEST_INT32:
                 return False
     return True
+
+
+def _is_far(kernel: Definition, general: Call) -> bool:
+    """Whether an offset that the program asks for may have 64 bits in what stands for a class, and 32 in others."""
+    asked = [
+        each
+        for each in asked_offsets(kernel)
+        if not reads_sequences(kernel.arrangement.accesses[each[0]].of(each[1]))
+    ]
+    if not asked:
+        return False
+    environment = kernel.environment(general)
+    for bound in ("lower_bound", "upper_bound"):
+        known = {**environment, **{s: getattr(s, bound) or 1 for s in kernel.meta_symbols}}
+        grid = tuple(evaluated(size, known) for size in kernel.grid)
+        if not far_offsets(kernel, known, grid).isdisjoint(asked):
+            return True
+    return False
 
 
 def classes_for(kernel: Definition, call: Call) -> Classes | None:
