@@ -16,7 +16,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import names_assigned
+from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.expression_types import Expressions
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.nodes import (
@@ -43,6 +43,8 @@ from ninetoothed.program.types import (
     unlike,
 )
 from ninetoothed.symbols.expr import Symbol
+
+_MULTIPLYING = (ast.Mult, ast.LShift, ast.Pow)
 
 
 class Inference(Expressions):
@@ -229,6 +231,7 @@ class Inference(Expressions):
             self.block(node.body)
             if not is_unrolled:
                 self.check_round(node, known)
+                self.check_growth(node, known)
             lasting = _both(known, self.known)
             if lasting == known:
                 break
@@ -257,6 +260,49 @@ class Inference(Expressions):
                     f"round, {self.known[name]} after it. Give it the shape and the element type that it "
                     "has in the loop before it begins.",
                 )
+
+    def check_growth(self, node: ast.For | ast.While, before: Mapping[str, ValueType]) -> None:
+        """Refuses what each round multiplies of a size: 32 bits, as the kernel has it in a loop, hold no such."""
+        # What a condition asks for it bounds.
+        asked = names_read(node.test) if isinstance(node, ast.While) else set()
+        for each in (part for statement in node.body for part in walk(statement)):
+            if not isinstance(each, ast.Assign | ast.AugAssign):
+                continue
+            target = each.targets[0] if isinstance(each, ast.Assign) else each.target
+            if not isinstance(target, ast.Name) or target.id in asked:
+                continue
+            if _is_size(before.get(target.id, UNKNOWN)) and _grows(each, target.id):
+                self.refuse(
+                    each,
+                    f"Each round multiplies {target.id!r}, which is made of sizes: in a loop it is an int32, and may "
+                    f"grow beyond. Make it an int64 before the loop, by `{target.id} = "
+                    f"ntl.cast({target.id}, ntl.int64)`.",
+                )
+
+
+def _is_size(value: ValueType) -> bool:
+    """Whether this is one integer of those that sizes, and what loops count, are."""
+    return value.is_scalar and value.kind == "int" and value.dtype is None and value.least_bits > 0
+
+
+def _grows(node: ast.AST, name: str) -> bool:
+    """Whether what a statement assigns to a variable is a multiple of what it was."""
+
+    def has_it(part: ast.AST) -> bool:
+        return any(isinstance(each, ast.Name) and each.id == name for each in walk(part))
+
+    if isinstance(node, ast.Assign):
+        return _grows(node.value, name)
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, _MULTIPLYING) or has_it(node.value)
+    if not isinstance(node, ast.BinOp):
+        return False
+    if isinstance(node.op, _MULTIPLYING):
+        return has_it(node)
+    sides = has_it(node.left), has_it(node.right)
+    return isinstance(node.op, ast.Add) and (
+        all(sides) or _grows(node.left, name) or _grows(node.right, name)
+    )
 
 
 def _is_of_bits(node: ast.AST) -> bool:

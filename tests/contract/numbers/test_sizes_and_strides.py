@@ -8,6 +8,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 
 
 def a_product_with_a_stride(x, y):
@@ -83,3 +84,39 @@ def test_arithmetic_on_strides_and_of_what_is_computed_of_sizes_cannot_overflow(
     x, y = torch.zeros(1).as_strided((1, 2**30), (2**30 + 1, 0)), torch.empty(1, dtype=torch.int64)
     kernel(x, y)
     assert y.tolist() == [expected]
+
+
+def doubled_in_rounds(x, y):
+    n = x.source.shape[0]
+    for _ in range(4):
+        n = n * 2 + 1
+    y = n  # noqa: F841
+
+
+def added_to_itself_in_rounds(x, y):
+    n = x.source.shape[0]
+    for _ in range(4):
+        n += n
+    y = n  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [doubled_in_rounds, added_to_itself_in_rounds])
+def test_a_size_that_each_round_multiplies_is_an_error(application):
+    with pytest.raises(ApplicationError, match="Each round multiplies 'n'.*ntl.cast"):
+        ninetoothed.make(lambda x, y: (x, y.tile((1,))), application, (Tensor(1), Tensor(1)))
+
+
+def test_a_size_that_is_cast_may_be_multiplied_in_rounds_and_one_that_a_condition_bounds():
+    def application(x, y):
+        n = ntl.cast(x.source.shape[0], ntl.int64)
+        for _ in range(4):
+            n = n * 2
+        m = x.source.shape[0]
+        while m < 2**20:
+            m *= 2
+        y = n + m // 2**30  # noqa: F841
+
+    y = torch.empty(1, dtype=torch.int64)
+    kernel = ninetoothed.make(lambda x, y: (x, y.tile((1,))), application, (Tensor(1), Tensor(1)))
+    kernel(torch.ones(1).expand(2**30), y)
+    assert y.tolist() == [2**34 + 1]
