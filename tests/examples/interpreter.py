@@ -279,6 +279,7 @@ class Interpreter(Backend):
             has_unsigned=facts.with_types(types).has_unsigned,
             wide=facts.wide,
             far=facts.far,
+            is_long=facts.is_long,
             outsized=facts.outsized,
             passed=facts.passed,
             magnitudes=facts.magnitudes,

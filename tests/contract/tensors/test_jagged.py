@@ -307,3 +307,23 @@ def test_elements_of_a_jagged_tensors_source_are_those_of_its_sequences():
 
     assert y.tolist() == [[-1, -1, 2, 1], [-1, -1, -1, -1], [4, 3, 2, 1]]
     assert z.values().tolist() == [3, 2, 23, 22, 21, 20]
+
+
+def test_arithmetic_on_lengths_of_sequences_cannot_overflow():
+    def application(x, y):
+        counted = ntl.cast(0, ntl.int64)
+        for k in range(0, x.source.shape[1], 2**30):
+            counted += k // 2**30
+        y = x.source.shape[1] * 4 + counted  # noqa: F841
+
+    def arrangement(x, y):
+        return x.tile((1, 4, 1))[:, :1, :].squeeze((1, 2)), y.tile((1,))
+
+    lengths = (2**31 - 1, 3, 2**30)
+    offsets = torch.tensor([0, *np.cumsum(lengths)])
+    x = torch.nested.nested_tensor_from_jagged(
+        torch.ones(1, 1).expand(int(offsets[-1]), 1), offsets
+    )
+    y = torch.empty(3, dtype=torch.int64)
+    ninetoothed.make(arrangement, application, (Tensor(3, jagged_dim=1), Tensor(1)))(x, y)
+    assert y.tolist() == [2**33 - 3, 12, 2**32]

@@ -89,3 +89,16 @@ def test_of_a_tensor_with_a_stride_that_no_int32_holds():
     kernel = ninetoothed.make(arrangement, application, (Tensor(2), Tensor(1)))
     kernel(torch.empty(1).as_strided((1, 4), (2**33, 0)), y)
     assert y.tolist() == [2**32] * 4
+
+
+def test_next_to_a_large_number():
+    def application(x, y):
+        y = x.offsets(0) * 4  # noqa: F841
+
+    y = torch.empty(4, dtype=torch.int64)
+    first = 2**29 - 1
+    kernel = ninetoothed.make(
+        lambda x, y: (four(x)[first : first + 1], four(y)), application, (Tensor(1), Tensor(1))
+    )
+    kernel(torch.ones(1).expand(2**31 - 1), y)
+    assert y.tolist() == [-16, -12, -8, -4]

@@ -14,7 +14,7 @@ from ninetoothed.backends.triton.specialization.call_facts import CallFacts, has
 from ninetoothed.backends.triton.specialization.divisors import MOST
 from ninetoothed.backends.triton.specialization.magnitudes import RING, operations
 from ninetoothed.backends.triton.specialization.selections import Bounds, Selection, is_held, taken
-from ninetoothed.backends.triton.specialization.size_arithmetic import parts
+from ninetoothed.backends.triton.specialization.size_arithmetic import parts, parts_of_lengths
 from ninetoothed.kernels.ahead import Aligned, Condition, Position, Within
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.reach import LARGEST_INT32, asked_offsets, counts
@@ -235,7 +235,8 @@ class Assumptions:
                     ranges = self._everywhere(parameter, access)
                     seen.add(self._fits(self._expression(asked), ranges))
         # Of 32 bits each, and so is what is computed of several.
-        seen |= {self._fits(self._expression(part), {}) for part in parts(self._kernel)}
+        computed = (*parts(self._kernel), *parts_of_lengths(self._kernel))
+        seen |= {self._fits(self._expression(part), {}) for part in computed}
         return _in_order(seen)
 
     def _everywhere(
@@ -260,7 +261,7 @@ class Assumptions:
                     # Which is computed in 64 bits.
                     continue
                 seen.add(self._fits(self._expression(expression), ranges))
-        numbers = {*self._kernel.grid, *parts(self._kernel)}
+        numbers = {*self._kernel.grid, *parts(self._kernel), *parts_of_lengths(self._kernel)}
         seen |= {self._fits(self._expression(number), {}) for number in numbers}
         # A sum may wrap around on its way to a number that fits; what is divided or compared may not.
         for operation in operations(self._kernel):

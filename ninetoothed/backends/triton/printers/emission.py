@@ -31,7 +31,7 @@ from ninetoothed.tensors.access import is_power_of_two
 NOTHING_CHOSEN: Mapping[Symbol, int] = MappingProxyType({})
 
 
-def _is_wide(expression: Symbol) -> bool:
+def is_large(expression: Symbol) -> bool:
     """Whether this is a number that no int32 holds, or hardly: not with another one added."""
     return expression.op == "const" and abs(expression.operands[0]) > LARGEST_INT32 // 2
 
@@ -289,7 +289,7 @@ class Emission:
 
     def _is_large(self, operand: Symbol) -> bool:
         """Whether the compiler knows this as a number that no int32 holds."""
-        return _is_wide(operand) or (
+        return is_large(operand) or (
             operand.op != "const" and self.is_known(operand) and self._widths.is_large(operand)
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.backends.triton.ir.trees import assign, element, language, name
+from ninetoothed.backends.triton.printers.emission import is_large
 from ninetoothed.backends.triton.printers.operator_lowering import OperatorLowering
 from ninetoothed.backends.triton.specialization.size_arithmetic import end_of
 from ninetoothed.kernels.reach import LARGEST_INT32
@@ -46,7 +47,8 @@ class IntegerLowering(OperatorLowering):
             return offset
         if (name, node.dim) in facts.far:
             return offset if of_64_bits else language("cast", offset, element(dtypes.int64))
-        return language("cast", offset, element(dtypes.int32)) if facts.wide else offset
+        may_be_wide = facts.wide or facts.magnitudes or any(map(is_large, as_symbol(asked).walk()))
+        return language("cast", offset, element(dtypes.int32)) if may_be_wide else offset
 
     # Loops, whose compiler counts in the type that the bounds have together.
 

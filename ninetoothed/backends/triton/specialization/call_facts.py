@@ -62,7 +62,8 @@ class CallFacts:
         narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
             computed in 64.
         far: the offsets that the program asks for of which 32 bits do not hold each.
-        is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits.
+        is_long: whether some sequence of a jagged tensor may have a length that needs 64 bits, or that
+            something is computed of that does.
         size_ratios: divisors that are quotients of sizes, with their values (`size_ratios`).
         comparisons: slacks (`comparisons`) of the program's comparisons that hold everywhere.
         beyond: selections that may leave their level (`selections`).
@@ -196,7 +197,7 @@ def facts_of(
         ),
         wide=wide,
         far=far_offsets(kernel, environment, grid) if wide or has_large else frozenset(),
-        is_long=_longest(kernel, environment) > LARGEST_INT32,
+        is_long=size_arithmetic.are_long(kernel, environment),
         size_ratios=frozenset(divisors),
         comparisons=comparisons.holding(kernel, environment, grid),
         beyond=frozenset(each for each, distance in beyond.items() if distance > limit),

@@ -14,7 +14,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.reach import LARGEST_INT32
 from ninetoothed.program.constancy import is_constant_symbol
-from ninetoothed.program.nodes import LanguageRef, SymbolValue
+from ninetoothed.program.nodes import LanguageRef, SequenceLength, SymbolValue, walk
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, minimum
@@ -73,17 +73,49 @@ def passed(kernel: Definition, environment: Mapping[Symbol, int]) -> Iterator[Sy
             yield end
 
 
-def end_of(program: Program, loop: ast.For) -> tuple[int, Symbol, Symbol] | None:
+def end_of(
+    program: Program, loop: ast.For, lengths: bool = False
+) -> tuple[int, Symbol, Symbol] | None:
     """Which bound of a loop's is the greater one, what it is, and the step; None where these are no sizes."""
     assert isinstance(loop.iter, ast.Call)
     if len(loop.iter.args) < 3:
         return None
-    *bounds, step = [_number(program, argument) for argument in loop.iter.args]
+    *bounds, step = [_number(program, argument, lengths) for argument in loop.iter.args]
     if step is None:
         return None
     place = 0 if interval(step)[1] < 0 else 1
     end = bounds[place]
     return None if end is None else (place, end, step)
+
+
+def are_long(kernel: Definition, environment: Mapping[Symbol, int]) -> bool:
+    """Whether 32 bits do not hold the length of some sequence, or what the program computes of lengths."""
+    known = {leaf: (value, value) for leaf, value in environment.items()}
+    jagged = (p.source for p in kernel.tensor_parameters if p.source.jagged_dim is not None)
+    longest = [as_symbol(source.shape[source.jagged_dim]) for source in jagged]  # type: ignore[index]
+    known |= {size: (0, int(size.evaluate(environment))) for size in longest}
+    found = (interval(part, known) for part in (*longest, *parts_of_lengths(kernel)))
+    return any(low < -LARGEST_INT32 or high > LARGEST_INT32 for low, high in found)
+
+
+@analysis
+def parts_of_lengths(kernel: Definition) -> tuple[Symbol, ...]:
+    """What the program computes of lengths of sequences, each as if it were the longest, and counts to."""
+    program, found = kernel.optimized, set()
+    if all(parameter.source.jagged_dim is None for parameter in kernel.tensor_parameters):
+        return ()
+    for node in program.nodes():
+        if isinstance(node, ast.For) and (counted := end_of(program, node, lengths=True)):
+            place, end, step = counted
+            found.add(as_symbol(end + step - 1 if place else end - step - 1))
+        elif isinstance(node, ast.expr) and _has_length(node):
+            symbol = _number(program, node, lengths=True)
+            found |= set() if symbol is None else {*symbol.walk()}
+    return tuple(sorted(found, key=lambda symbol: symbol.sort_key))
+
+
+def _has_length(node: ast.expr) -> bool:
+    return any(isinstance(part, SequenceLength) for part in walk(node))
 
 
 @analysis
@@ -117,8 +149,14 @@ def computed_of(program: Program, node: ast.expr) -> Symbol | None:
     return None if any(leaf.leaf.role == "index" for leaf in symbol.leaves()) else symbol
 
 
-def _number(program: Program, node: ast.expr) -> Symbol | None:
-    """A number that is made of sizes, strides and literals."""
+def _number(program: Program, node: ast.expr, lengths: bool = False) -> Symbol | None:
+    """A number that is made of sizes, strides and literals.
+
+    Args:
+        lengths: whether those of sequences count as well, as if each were the longest one.
+    """
+    if lengths and isinstance(node, SequenceLength):
+        return as_symbol(program.parameter(node.parameter).source.shape[node.dim])
     if isinstance(node, SymbolValue):
         return as_symbol(node.symbol)
     if isinstance(node, ast.Constant):
@@ -128,14 +166,20 @@ def _number(program: Program, node: ast.expr) -> Symbol | None:
     if isinstance(node, ast.BinOp) and (shift := _SHIFTS.get(type(node.op))):
         bits = node.right.value if isinstance(node.right, ast.Constant) else None
         if type(bits) is int and 0 <= bits < 64:
-            return _applied(lambda value: shift(value, bits), [_number(program, node.left)])
+            return _applied(
+                lambda value: shift(value, bits), [_number(program, node.left, lengths)]
+            )
     elif isinstance(node, ast.BinOp):
         function, parts = _OPERATORS.get(type(node.op)), [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
-        return _applied(_SIGNS[type(node.op)], [_number(program, node.operand)])
+        return _applied(_SIGNS[type(node.op)], [_number(program, node.operand, lengths)])
     elif isinstance(node, ast.Call) and isinstance(node.func, LanguageRef) and not node.keywords:
         function, parts = _CALLS.get(node.func.name), node.args
-    return None if function is None else _applied(function, [_number(program, p) for p in parts])
+    return (
+        None
+        if function is None
+        else _applied(function, [_number(program, p, lengths) for p in parts])
+    )
 
 
 def _applied(function: Callable[..., Any], parts: list[Symbol | None]) -> Symbol | None:
