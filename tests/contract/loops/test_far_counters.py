@@ -86,3 +86,17 @@ def test_what_a_loop_counts_does_not_wrap_around(application, expected):
     y = torch.empty(1, dtype=torch.int64)
     kernel(torch.ones(1).expand(MOST), _STEP, y)
     assert y.tolist() == [expected]
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint32, torch.uint64])
+def test_a_loop_up_to_an_unsigned_integer(dtype):
+    def application(x, y):
+        total = ntl.cast(0, ntl.int64)
+        for i in range(x.source[0]):
+            total += i - 2
+        y = total  # noqa: F841
+
+    kernel = ninetoothed.make(lambda x, y: (x, y.tile((1,))), application, (Tensor(1), Tensor(1)))
+    y = torch.empty(1, dtype=torch.int64)
+    kernel(torch.tensor([3]).to(dtype), y)
+    assert y.tolist() == [-3]

@@ -67,17 +67,20 @@ class IntegerLowering(OperatorLowering):
     def visit_For(self, node: ast.For) -> ast.stmt:
         assert isinstance(node.iter, ast.Call)
         place = self.passed(node)
-        wide = [_is_unsigned(bound) for bound in node.iter.args]
+        unsigned = [self._may_be_unsigned(bound) for bound in node.iter.args]
         self.generic_visit(node)
         for number, bound in enumerate(node.iter.args):
-            if wide[number] or number == place:
+            if number == place or (unsigned[number] and isinstance(bound, ast.Constant)):
                 node.iter.args[number] = language("cast", bound, element(dtypes.int64))
+            elif unsigned[number]:
+                node.iter.args[number] = self._emission.call("as_position", bound)
         return node
 
-
-def _is_unsigned(bound: ast.expr) -> bool:
-    """Whether the compiler takes a bound for unsigned, and counts up to it as if it were not."""
-    known = type_of(bound)
-    if isinstance(known.number, int):
-        return known.number > LARGEST_INT32
-    return known.dtype in (dtypes.uint32, dtypes.uint64)
+    def _may_be_unsigned(self, bound: ast.expr) -> bool:
+        """Whether the compiler may take a bound for unsigned, and count up to it as if it were not."""
+        known = type_of(bound)
+        if isinstance(known.number, int):
+            return known.number > LARGEST_INT32
+        if known.dtype is None:
+            return not known.kind and self._emission.facts.has_unsigned
+        return known.dtype in (dtypes.uint32, dtypes.uint64)
