@@ -18,10 +18,12 @@ from ninetoothed.program.nodes import (
     ElementRef,
     ElementStore,
     SequenceLength,
+    SymbolValue,
     TileRef,
     walk,
 )
 from ninetoothed.program.printer import block_text, parameter_text
+from ninetoothed.symbols.expr import as_symbol
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,15 @@ class Program:
 
     def touched(self) -> frozenset[str]:
         """The tensor parameters whose elements, offsets, strides, pointer or type are used."""
-        return frozenset(node.parameter for node in self.nodes() if hasattr(node, "parameter"))
+        named, numbers = set(), set()
+        for node in self.nodes():
+            if hasattr(node, "parameter"):
+                named.add(node.parameter)
+            elif isinstance(node, SymbolValue):
+                numbers |= set(as_symbol(node.symbol).leaves())
+        tensors = (p for p in self.parameters if p.kind == "tensor")
+        read = {p.name for p in tensors if numbers.intersection(map(as_symbol, p.source.strides))}
+        return frozenset(named | read)
 
     @property
     def arranged(self) -> frozenset[str]:

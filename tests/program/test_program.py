@@ -37,7 +37,7 @@ def tensor(name, *levels, ndim=2):
         levels=levels,
         tile_shape=levels[-1],
         dtype=None,
-        source=SimpleNamespace(ndim=ndim),
+        source=SimpleNamespace(ndim=ndim, strides=()),
     )
 
 

@@ -246,6 +246,6 @@ def an_extremum_of_a_quotient(a, b, y):
 
 def test_an_extremum_of_what_is_made_of_the_operands_of_another():
     a, b = torch.tensor([3.0, -8.0, 0.5, -1.0]), torch.tensor([0.5, -2.0, 4.0, 1.0])
-    x, z = a.numpy().astype(np.float64), b.numpy().astype(np.float64)
+    x, z = (np.array(given.tolist()) for given in (a, b))
     expected = np.maximum(x / z, np.maximum(x, z)) + np.minimum(np.minimum(x, z), x * z + x)
     assert result(an_extremum_of_a_quotient, a, b, out=torch.zeros(4)).tolist() == expected.tolist()
