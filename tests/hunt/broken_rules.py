@@ -29,7 +29,7 @@ _ARGUMENTS = "ninetoothed/program/arguments.py"
 _METAOPS = "ninetoothed/tensors/metaops.py"
 _LIBRARY = _TRITON + "library.py"
 _FACTS = _TRITON + "specialization/call_facts.py"
-_SELECTIONS = _TRITON + "specialization/selections.py"
+_REACH = "ninetoothed/kernels/reach.py"
 
 #: Which elements exist: what follows it through a program, in Triton's passes.
 _VALIDITY = {
@@ -65,8 +65,8 @@ _VALIDITY = {
     ),
     "what moved exists everywhere": (
         "padding/moves",
-        "{index: analysis.masks(with_rank(arguments.known(index)), node) for index in moved}",
-        "{index: [] for index in moved}",
+        "{index: analysis.masks(with_rank(arguments.known(index)), node) for index in places}",
+        "{index: [] for index in places}",
     ),
     "a round without an element counts": (
         "padding/rounds",
@@ -315,11 +315,11 @@ _OTHERS = {
         "interpreter", _FACTS, "return left[1] < right[0]", "return left[1] <= right[0]"
     ),
     "lanes end with the tile": Mutant(
-        "interpreter", _SELECTIONS, "map(padded, parameter.tile_shape)", "parameter.tile_shape"
+        "interpreter", _REACH, "map(padded, parameter.tile_shape)", "parameter.tile_shape"
     ),
     "a program fewer is looked at": Mutant(
         "interpreter",
-        _SELECTIONS,
+        _REACH,
         "*zip(access.programs, grid, strict=True)",
         "*((leaf, count - 1) for leaf, count in zip(access.programs, grid, strict=True))",
     ),

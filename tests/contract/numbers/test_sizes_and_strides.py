@@ -120,3 +120,29 @@ def test_a_size_that_is_cast_may_be_multiplied_in_rounds_and_one_that_a_conditio
     kernel = ninetoothed.make(lambda x, y: (x, y.tile((1,))), application, (Tensor(1), Tensor(1)))
     kernel(torch.ones(1).expand(2**30), y)
     assert y.tolist() == [2**34 + 1]
+
+
+def bits_of_a_size(x, y):
+    n = x.source.shape[1]
+    y = (n & 7) * 100 + (n | 1) * 10 + (n ^ 2)  # noqa: F841
+
+
+def bits_that_are_multiplied(x, y):
+    n = x.source.shape[1]
+    y = (n ^ 3) * 4  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "size", "expected"),
+    [
+        (bits_of_a_size, 13, 5 * 100 + 13 * 10 + 15),
+        # One of the kernel's numbers: it wraps around in 32 bits.
+        (bits_that_are_multiplied, 2**30, 12),
+        (bits_that_are_multiplied, 2**31, 4 * (2**31 + 3)),
+    ],
+)
+def test_bits_of_sizes_are_of_the_kernels_numbers(application, size, expected):
+    kernel = ninetoothed.make(lambda x, y: (x, y.tile((1,))), application, (Tensor(2), Tensor(1)))
+    x, y = torch.zeros(1).as_strided((1, size), (1, 0)), torch.empty(1, dtype=torch.int64)
+    kernel(x, y)
+    assert y.tolist() == [expected]

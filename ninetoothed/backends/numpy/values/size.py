@@ -82,6 +82,10 @@ def typed(value: Any) -> Any:
     return float(value) if type(value) is _Float else value
 
 
+#: What no symbol computes: the running kernel does, of what it is given as an argument.
+_OF_THE_KERNEL = ("truediv", "and_", "or_", "xor")
+
+
 def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
     function: Callable[[Any, Any], Any] = getattr(operator, name)
 
@@ -93,7 +97,7 @@ def _between(name: str, is_reflected: bool) -> Callable[[Size, Any], Any]:
             return NotImplemented
         # What divides by a size of 0 may be behind an `and` or in a choice, where nobody asks for it.
         is_by_zero = name in ("floordiv", "mod") and not (size if is_reflected else other)
-        is_whole = isinstance(other, int) and name != "truediv" and not is_by_zero
+        is_whole = isinstance(other, int) and name not in _OF_THE_KERNEL and not is_by_zero
         own: Any = int(size) if is_whole else size.tile()
         other = int(other) if is_whole else typed(other)
         result = function(other, own) if is_reflected else function(own, other)

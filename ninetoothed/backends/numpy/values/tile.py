@@ -258,9 +258,8 @@ def dtype_of_number(value: bool | int | float) -> DType:
 def constant(value: bool | int | float, dtype: DType) -> Any:
     """``value`` as a NumPy scalar of ``dtype``; integers wrap around."""
     if dtype.kind in ("int", "uint") and isinstance(value, int):
-        return np.array(value & (2**dtype.bits - 1), dtype=f"uint{dtype.bits}").view(dtype.numpy)[
-            ()
-        ]
+        bits = int(value) & (2**dtype.bits - 1)
+        return np.array(bits, dtype=f"uint{dtype.bits}").view(dtype.numpy)[()]
     return dtype.numpy.type(value)
 
 
