@@ -143,8 +143,8 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node, nodes.Rounded) or self.is_plain(node, left, right):
             return node
         is_float = "float" in (left.kind, right.kind)
-        # A tile whose kind is not known may hold floats, which a device's own operators do not divide.
-        is_known = all(known.kind or known.is_scalar for known in (left, right))
+        # What is of a kind that is not known may be a float, which a device's own operators do not divide.
+        is_known = bool(left.kind and right.kind)
         is_natural = left.is_natural and right.is_natural
         is_rounded = isinstance(node.op, _DIVISIONS) and "bool" not in (left.kind, right.kind)
         if is_rounded and is_natural and is_known and not is_float and is_nonzero(node.right):

@@ -47,6 +47,7 @@ EXPECTED: tuple[str, ...] = (
     r"it needs a size of at least 0\. No tile fits there",
     r"does not fit a tile of u?int|as it is given, does not hold",
     r"does not fit '\w+', whose elements are",
+    r"Each round \w+ .* made of sizes: in a loop it is an int32",
 )
 
 #: What Triton says of numbers that a tile's type does not hold, which its interpreter hands on as it is.

@@ -91,13 +91,15 @@ def drawn(choose: np.random.Generator, count: int, parameter: Parameter) -> np.n
 
 @dataclass
 class Buffer:
-    """What is in a buffer, by how much it may be off, and which programs had to do with it."""
+    """What is in a buffer, by how much it may be off, and which programs, and threads, had to do with it."""
 
     data: np.ndarray
     error: np.ndarray
     written: np.ndarray
     writer: np.ndarray
     reader: np.ndarray
+    stored_by: np.ndarray
+    loaded_by: np.ndarray
 
     def copy(self) -> Buffer:
         return Buffer(*(part.copy() for part in vars(self).values()))
@@ -117,6 +119,16 @@ _FUNCTIONS = {
 }
 #: Who wrote what one atomic operation of several programs did.
 ATOMICS = {name: -3 - place for place, name in enumerate(_FUNCTIONS)}
+
+
+#: Of what says who has an element, what is behind the tensor's number; all of it is several lanes.
+_ANY_LANE = (1 << 40) - 1
+
+
+def _are_others(known: np.ndarray, own: np.ndarray) -> bool:
+    """Whether an element may be another thread's through another tensor, for which none waits."""
+    differ = known // (_ANY_LANE + 1) != own // (_ANY_LANE + 1)
+    return bool(((known != NOBODY) & differ & ((known ^ own) & _ANY_LANE != 0)).any())
 
 
 class Memory:
@@ -139,7 +151,8 @@ class Memory:
                 data = content(program, parameter)
                 nobody = np.full(data.shape, NOBODY)
                 there = np.full(data.shape, not parameter.is_output)
-                buffers[owner] = Buffer(data, np.zeros(data.shape), there, nobody, nobody.copy())
+                of_each = (nobody.copy() for _ in range(4))
+                buffers[owner] = Buffer(data, np.zeros(data.shape), there, *of_each)
         return cls(buffers, owners, where)
 
     def copy(self) -> Memory:
@@ -154,6 +167,14 @@ class Memory:
             np.arange(len(index)).reshape(-1, *(1,) * (index.ndim - 1)), index.shape
         )[there]
         return buffer, places, program
+
+    def _threads(self, parameter: str, index: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """By which tensor, and which element of a tile of which shape, each is had."""
+        shape = index.shape[1:]
+        first = (zlib.crc32(repr(shape).encode()) % (_ANY_LANE >> 17)) << 17
+        lanes = first + np.arange(math.prod(shape)).reshape(shape)
+        tensor = list(self._owners).index(parameter) * (_ANY_LANE + 1)
+        return np.broadcast_to(tensor + lanes, index.shape)[there]
 
     def load(
         self, parameter: str, index: np.ndarray, there: np.ndarray
@@ -174,6 +195,12 @@ class Memory:
         )
         buffer.reader[read] = highest[read]
         buffer.reader[several] = SEVERAL
+        own = self._threads(parameter, index, there)
+        if _are_others(buffer.stored_by[places], own):
+            raise Ambiguous("one thread reads what another wrote through another tensor")
+        before = buffer.loaded_by[places]
+        by_several = np.where((before | _ANY_LANE) == (own | _ANY_LANE), own | _ANY_LANE, SEVERAL)
+        buffer.loaded_by[places] = np.where((before != NOBODY) & (before != own), by_several, own)
         data, error = np.zeros(index.shape, buffer.data.dtype), np.zeros(index.shape)
         data[there], error[there] = buffer.data[places], buffer.error[places]
         return data, error
@@ -194,6 +221,10 @@ class Memory:
             raise Ambiguous("two programs store to one element")
         if ((reader != NOBODY) & (reader != program)).any():
             raise Ambiguous("one program stores what another reads")
+        own = self._threads(parameter, index, there)
+        if any(_are_others(known[places], own) for known in (buffer.stored_by, buffer.loaded_by)):
+            raise Ambiguous("one thread stores what another has through another tensor")
+        buffer.stored_by[places] = own
         buffer.data[places] = data[there]
         buffer.error[places] = error[there]
         buffer.written[places] = True

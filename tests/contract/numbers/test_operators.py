@@ -249,3 +249,13 @@ def test_an_extremum_of_what_is_made_of_the_operands_of_another():
     x, z = (np.array(given.tolist()) for given in (a, b))
     expected = np.maximum(x / z, np.maximum(x, z)) + np.minimum(np.minimum(x, z), x * z + x)
     assert result(an_extremum_of_a_quotient, a, b, out=torch.zeros(4)).tolist() == expected.tolist()
+
+
+def least_of_what_is_not_negative(x, y):
+    y = ntl.min(ntl.maximum(ntl.full((8,), 2.5, ntl.float32), x)) // 2 + 0 * x  # noqa: F841
+
+
+def test_what_may_be_a_float_is_divided_as_one():
+    """Though none of it is negative, and it is one number."""
+    x = torch.tensor([3.5, 5.0, 7.0, 4.5] * 2)
+    assert result(least_of_what_is_not_negative, x, out=torch.zeros(8)).tolist() == [1.0] * 8
