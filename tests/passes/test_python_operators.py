@@ -53,7 +53,8 @@ def of_a_variable_that_stays_natural(x, y, n):
 )
 def test_nothing_is_paid_where_operands_are_known_not_to_be_negative(application):
     source = source_of(application)
-    assert "//" in source
+    # What may be a float, as a scalar may, goes through the library for that alone.
+    assert "//" in source or "natural_quotient" in source
     assert "floor_" not in source
 
 

@@ -44,13 +44,6 @@ def test_an_empty_first_branch_is_turned_round():
     """)
 
 
-def test_a_method_called_for_what_it_does_stays():
-    def application(x, y):
-        y.copy_(x)
-
-    assert after(application, remove_dead) == "y.copy_(x)"
-
-
 def test_effects_stay():
     def application(x, y, n):
         old = ntl.atomic_add(y.data_ptr() + y.offsets(), x)

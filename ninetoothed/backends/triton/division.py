@@ -132,6 +132,34 @@ def _remainder(dividend, divisor):
 
 
 @triton.jit
+def natural_remainder(dividend, divisor):
+    """A remainder where neither is negative and the divisor is not 0: of integers Triton's own."""
+    return _of_counted(_natural_remainder, dividend, divisor)
+
+
+@triton.jit
+def _natural_remainder(dividend, divisor):
+    if is_whole(dividend) and is_whole(divisor):
+        return dividend % divisor
+    else:
+        return _remainder(dividend, divisor)
+
+
+@triton.jit
+def natural_quotient(dividend, divisor):
+    """A quotient, rounded down, where neither is negative and the divisor is not 0: of integers Triton's own."""
+    return _of_counted(_natural_quotient, dividend, divisor)
+
+
+@triton.jit
+def _natural_quotient(dividend, divisor):
+    if is_whole(dividend) and is_whole(divisor):
+        return dividend // divisor
+    else:
+        return _quotient(dividend, divisor)
+
+
+@triton.jit
 def floor_quotient(dividend, divisor):
     """The quotient of a division that rounds down, as Python's."""
     return _of_counted(_floor_quotient, dividend, divisor)

@@ -1,9 +1,8 @@
 """Functions that emitted kernels call, in Triton's language.
 
-A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one
-kind of reduction in its place. Others are for small quotients (`magic_division`), for gathered tiles
-(`folded_gather`), for reductions in several parts (`split_k`, `cooperative_reduction`) and for sums that
-are completed after a loop (`partial_reduction_sinking`).
+A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one kind of
+reduction in its place. Others are for options: `magic_division`, `folded_gather`, `split_k`,
+`cooperative_reduction`, `partial_reduction_sinking`.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from ninetoothed.backends.triton.division import (  # noqa: F401
     float_quotient,
     floor_quotient,
     floor_remainder,
+    natural_quotient,
+    natural_remainder,
 )
 from ninetoothed.backends.triton.orders import histogram, sort, topk  # noqa: F401
 from ninetoothed.backends.triton.python_numbers import (  # noqa: F401

@@ -254,8 +254,8 @@ def number_that_becomes_a_tile(x, y):
     ("application", "error", "advice"),
     [
         (reduced_number, ApplicationError, "got one number. Use it as it is"),
-        (tile_as_condition, CompilationError, "One number is needed here: ntl.where chooses"),
-        (tile_in_a_conditional_expression, CompilationError, "needed here: ntl.where chooses"),
+        (tile_as_condition, ApplicationError, "One number is needed here, .*; ntl.where chooses"),
+        (tile_in_a_conditional_expression, ApplicationError, "needed here, .*; ntl.where chooses"),
         (number_that_becomes_a_tile, ApplicationError, "Give it the shape .* before it begins"),
     ],
 )

@@ -22,6 +22,11 @@ _FUNCTIONS: dict[type[ast.operator], str] = {
     ast.RShift: "shifted_right",
 }
 
+#: Those where neither operand is negative and the right one is not 0, though they may be floats.
+_OF_NATURALS: dict[type[ast.operator], str] = {
+    ast.FloorDiv: "natural_quotient",
+    ast.Mod: "natural_remainder",
+}
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -38,6 +43,9 @@ class OperatorLowering(ValidityLowering):
 
     def visit_Rounded(self, node: nodes.Rounded) -> ast.expr:
         function = _FUNCTIONS[type(node.op)]
+        left, right = type_of(node.left), type_of(node.right)
+        if left.is_natural and right.is_natural and is_nonzero(node.right):
+            function = _OF_NATURALS.get(type(node.op), function)
         return self._emission.call(function, self.visit(node.left), self.visit(node.right))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
