@@ -27,20 +27,25 @@ from benchmarks.readme import MEMORY_BOUND, SETTINGS
 
 PRODUCTS = ("addmm", "bmm", "mm")
 
-_OF_MEMORY = ("--tasks", ",".join(MEMORY_BOUND), "--rounds", "7")
+TASKS = {*PRODUCTS, *MEMORY_BOUND, "conv2d", "sdpa"}
+
+_AGAIN = (
+    *("tasks", "--tasks", ",".join(MEMORY_BOUND), "--rounds", "7"),
+    *("--configs", "{configurations}", "--flush"),
+)
 
 #: What measures, in the order in which it runs; ``{configurations}`` are those of the first.
 MEASURED = (
     ("tasks", "--rounds", "7"),
-    ("tasks", *_OF_MEMORY, "--configs", "{configurations}", "--flush", "do_bench"),
-    ("tasks", *_OF_MEMORY, "--configs", "{configurations}", "--flush", "none", "--results", "kept"),
-    ("tasks", *_OF_MEMORY, "--configs", "{configurations}", "--flush", "none", "--results", "chained"),
-    ("sweep", "--selection", "large", "--effort", "none", "--seconds", "120"),
+    (*_AGAIN, "do_bench"),
+    (*_AGAIN, "none", "--results", "kept"),
+    (*_AGAIN, "none", "--results", "chained"),
+    ("sweep", "--selection", "large", "--contenders", "ours,PyTorch", "--effort", "none"),
     ("launch",),
     ("tuner.first_call", "--tasks", "mm", "--efforts", "quick", "--rounds", "1"),
     ("host.make_time",),
     ("host.import_time",),
-)  # fmt: skip
+)
 
 
 class Bound(NamedTuple):
@@ -62,13 +67,13 @@ def bounds(folder: Path) -> Iterator[Bound]:
     """Each bound, by the figures in a folder."""
     yield from _of_tasks(folder)
     sweep = _read(folder, "*-sweep-large-*.json", "sweep")
-    shares = [
-        statistics.median(of_size["milliseconds"]["copy"])
-        / statistics.median(of_size["milliseconds"]["ours"])
+    medians = {
+        of_size["task"]: {name: statistics.median(t) for name, t in of_size["milliseconds"].items()}
         for of_size in (sweep or {}).get("results", ())
-        if "copy" in of_size["milliseconds"]
-    ]
-    yield Bound("2 GiB: least share of the copy's bandwidth", 0.97, min(shares, default=None), True)
+    }
+    shares = [taken["copy"] / taken["ours"] for taken in medians.values()]
+    share = min(shares) if medians.keys() >= {*MEMORY_BOUND} else None
+    yield Bound("2 GiB: least share of the copy's bandwidth", 0.97, share, True)
     launch = _read(folder, "*-launch.json", "launch")
     own, other = (
         statistics.median(launch[name]) if launch else None for name in ("ours", "Triton")
@@ -108,7 +113,10 @@ def _of_tasks(folder: Path) -> Iterator[Bound]:
 
 
 def _ratios(folder: Path) -> dict[str, dict[str, float]]:
-    """Ours over each peer, by task: cold, of what is bound by memory the mean of the other settings."""
+    """Ours over each peer, by task: cold, of what is bound by memory the mean of the other settings.
+
+    Nothing where a task was not measured in one of them.
+    """
     found: dict[str, list[dict[str, float]]] = {}
     for setting in SETTINGS:
         data = _read(folder, f"*-tasks{setting}.json", "tasks")
@@ -116,7 +124,7 @@ def _ratios(folder: Path) -> dict[str, dict[str, float]]:
             peers = {peer: spread["median"] for peer, spread in result["ratios"].items()}
             found.setdefault(result["task"], []).append(peers)
     found.pop("rope_", None)
-    if any(len(found.get(task, ())) != len(SETTINGS) for task in MEMORY_BOUND):
+    if found.keys() != TASKS or any(len(found[task]) != len(SETTINGS) for task in MEMORY_BOUND):
         return {}
     return {
         task: {

@@ -23,25 +23,8 @@ from ninetoothed.symbols.operators import next_power_of_2
 
 _RANGES = frozenset({"range", "static_range"})
 
-#: What decides the shape or the kind of a result, and where it stands: the compiler has to know it.
-_DECISIVE: dict[str, dict[str, int]] = {
-    name: places
-    for names, places in (
-        ("sum xor_sum reduce_or", {"axis": 1, "keep_dims": 2}),
-        ("max min", {"axis": 1, "return_indices": 2, "keep_dims": 4}),
-        ("argmax argmin reduce", {"axis": 1, "keep_dims": 3}),
-        ("cumsum cumprod", {"axis": 1, "reverse": 2}),
-        ("associative_scan", {"axis": 1, "reverse": 3}),
-        ("softmax", {"dim": 1, "keep_dims": 2}),
-        ("sort", {"dim": 1, "descending": 2}),
-        ("topk", {"k": 1, "dim": 2}),
-        ("histogram", {"num_bins": 1}),
-        ("expand_dims", {"axis": 1}),
-        ("flip", {"dim": 1}),
-        ("program_id num_programs", {"axis": 0}),
-    )
-    for name in names.split()
-}
+#: What decides the shape or the kind of a result, by its name: the compiler has to know it.
+_DECISIVE = frozenset("axis descending dim k keep_dims num_bins return_indices reverse".split())
 
 
 class LanguageCallFrame(OperatorFrame):
@@ -249,8 +232,9 @@ class LanguageCallFrame(OperatorFrame):
     def _check_decisive(self, call: ast.Call, node: ast.AST) -> None:
         """What decides the shape or the kind of a result is known when the kernel is compiled."""
         name, arguments = called_name(call), Given(call)
-        for key, place in _DECISIVE.get(name, {}).items():
-            if (given := arguments.node_of(key, place)) is not None:
+        signature = signature_of(name)
+        for place, key in enumerate(signature.names if signature else ()):
+            if key in _DECISIVE and (given := arguments.node_of(key, place)) is not None:
                 self.require_constant(given, f"`{key}` of `ntl.{name}`", node)
 
     def check_static(self, value: Range, node: ast.AST) -> None:

@@ -398,11 +398,6 @@ def _atomic(call: Call, operation: Operation) -> ValueType:
     if dtype and dtype.kind == "float" and operation.name in _OF_BITS:
         call.refuse(f"`ntl.{operation.name}` needs integers, but got {dtype}.")
     compared = ("cmp",) if operation.name == "atomic_cas" else ()
-    names = ("pointer", *compared, "val", *(() if compared else ("mask",)), "sem", "scope")
-    twice = [name for place, name in enumerate(names) if call.get(place) and call.has(name)]
-    given = {name for place, name in enumerate(names) if call.node_of(name, place)}
-    if not {*compared, "val"} <= given or twice or call.get(len(names)) is not None:
-        call.refuse(f"`ntl.{operation.name}` takes ({', '.join(names)}), each once at most.")
     mask = UNKNOWN if compared else call.named("mask", 2)
     if mask.dtype not in (None, dtypes.bool) or (mask.kind == "float" and mask.dtype is None):
         call.refuse("A mask is made of truth values, as a comparison gives them.")

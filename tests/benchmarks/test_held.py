@@ -42,6 +42,16 @@ def test_what_is_lost_is_told(folder, capsys):
     assert "DOES NOT HOLD" in capsys.readouterr().out
 
 
+def test_of_fewer_tasks_nothing_is_told(folder):
+    path = folder / f"{TASKS}.json"
+    data = json.loads(path.read_text())
+    data["tasks"]["results"] = [r for r in data["tasks"]["results"] if r["task"] != "bmm"]
+    path.write_text(json.dumps(data))
+    assert {told(folder)[what].found for what in ("PyTorch, products", "PyTorch, attention")} == {
+        None
+    }
+
+
 def test_what_was_not_measured_does_not_hold(folder, capsys):
     assert held.main(["--read", "--output", str(folder)]) == 1
     out = capsys.readouterr().out

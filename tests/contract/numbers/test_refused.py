@@ -66,6 +66,10 @@ def greatest_along_any_axis(x, y):
     y = x.max(axis=ntl.program_id(0))
 
 
+def gathered_along_any_axis(x, y):
+    y = ntl.gather(x, ntl.arange(0, 4), ntl.program_id(0))
+
+
 def sorted_either_way(x, y):
     y = ntl.sort(x, descending=x[0] > 1)
 
@@ -212,6 +216,7 @@ def filled_in_8_bits(x, y):
         (counted_to_the_number_of_programs, "The size of a tile is needed at compile time"),
         (summed_along_any_axis, "`axis` of `ntl.sum` is needed at compile time"),
         (greatest_along_any_axis, "`axis` of `ntl.max` is needed at compile time"),
+        (gathered_along_any_axis, "`axis` of `ntl.gather` is needed at compile time"),
         (sorted_either_way, "`descending` of `ntl.sort` is needed at compile time"),
         (scanned_either_way, "`reverse` of `ntl.cumsum` is needed at compile time"),
         (of_any_number_of_the_greatest, "`k` of `ntl.topk` is needed at compile time"),

@@ -81,17 +81,9 @@ def static_print(
 
 def _count(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> builtins.range:
     """Python's ``range``; the hints (``num_stages`` …) change no result."""
-    unknown = hints.keys() - _LOOP_HINTS
-    if unknown:
-        raise refuse(f"ntl.range has no {', '.join(sorted(unknown))}.")
     first, last = (0, arg1) if arg2 is None else (arg1, arg2)
     by = 1 if step is None else integer(step, "A loop's step")
     return builtins.range(integer(first, "A loop's start"), integer(last, "A loop's end"), by)
-
-
-_LOOP_HINTS = frozenset(
-    "num_stages loop_unroll_factor disallow_acc_multi_buffer flatten warp_specialize disable_licm".split()
-)
 
 
 def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> builtins.range:

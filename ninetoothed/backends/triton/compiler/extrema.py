@@ -38,13 +38,9 @@ def regrouped(text: str) -> str:
             made = _Operation(found["kind"], (found["left"], found["right"]))
             if parts := _aborted_at(made, known):
                 whole, (first, second) = parts
-                start, rest, partial = (
-                    f"{found['indent']}%s = {made.kind} ",
-                    found["rest"],
-                    next(names),
-                )
-                lines.append(f"{start % partial}{whole}, {first}{rest}")
-                line = f"{start % found['name']}{partial}, {second}{rest}"
+                indent, rest, partial = found["indent"], found["rest"], next(names)
+                lines.append(f"{indent}{partial} = {made.kind} {whole}, {first}{rest}")
+                line = f"{indent}{found['name']} = {made.kind} {partial}, {second}{rest}"
             known[found["name"]] = made
             regions[-1].append(found["name"])
         lines.append(line)
