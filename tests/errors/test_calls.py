@@ -92,6 +92,11 @@ def four_bounds(x, y):
     y = x
 
 
+def counted_with_a_misspelt_hint(x, y):
+    for _ in ntl.range(3, num_stagse=2):
+        y = x
+
+
 def separated(x, y):
     print("a", sep="b")
     y = x
@@ -120,6 +125,7 @@ def called_shape(x, y):
         (least_of_nothing, "`min` takes at least 1 argument, but got 0."),
         (numbers_of_nothing, "`enumerate` takes at least 1 argument, but got 0."),
         (four_bounds, "`range` takes at most 3 arguments, but got 4."),
+        (counted_with_a_misspelt_hint, "but got `num_stagse`. Did you mean 'num_stages'?"),
         (separated, "`print` takes no keywords here"),
         (called_shape, "This cannot be called."),
     ],

@@ -73,11 +73,6 @@ def test_loops(loop, expected):
     assert list(loop()) == expected
 
 
-def test_an_unknown_hint_of_a_loop_is_refused():
-    with pytest.raises(NineToothedError, match="no num_stagse"):
-        ntl.range(3, num_stagse=2)
-
-
 def test_compile_time_values_are_values():
     assert ntl.constexpr(5) == 5
     assert ntl.condition(True) is True
