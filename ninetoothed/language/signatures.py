@@ -103,6 +103,17 @@ _TAKEN = {
     "handle type": "tensor",
 }
 
+#: The words that a parameter may be, "" and None aside.
+_WORDS = {
+    "sem": "relaxed acquire release acq_rel",
+    "scope": "gpu cta sys",
+    "eviction_policy": "evict_first evict_last",
+    "padding_option": "zero nan",
+    "input_precision": "tf32 tf32x3 ieee bf16x3 bf16x6",
+    "fp_downcast_rounding": "rtne rtz",
+}
+_CACHED = {"load": ".ca .cg .cv", "store": ".wb .cg .cs .wt"}
+
 #: Functions of the device's library by how many operands they take, if not one.
 _OPERANDS = {
     2: """add_rd add_rn add_ru add_rz atan2 copysign div_rd div_rn div_ru div_rz fast_dividef
@@ -151,6 +162,12 @@ class Signature:
                 needed = ", ".join(f"`{each}`" for each in self.needed)
                 return f"needs {needed}, but got no `{name}`."
         return None
+
+
+def words_of(name: str, parameter: str) -> tuple[str, ...]:
+    """What a parameter of a function may say, where there are a few words to choose from."""
+    words = _CACHED.get(name) if parameter == "cache_modifier" else _WORDS.get(parameter)
+    return tuple((words or "").split())
 
 
 def _signature(text: str) -> Signature:

@@ -337,7 +337,7 @@ def _has(frame: LanguageCallFrame, value: Value, name: str, node: ast.Call) -> b
             "Whether this has an attribute only a compiler knows: what a parameter, a tile or an object of "
             "Python has is known here.",
         )
-    operation = operations.find(name)
+    operation = operations.find(found.node.attr)
     is_member = operation is not None and operation.member_of == "tile"
     return is_member or name in operations.OF_TILES
 

@@ -184,8 +184,8 @@ class ExpressionFrame(ElementFrame):
             if isinstance(value, Level | Source):
                 raise self.missing_attribute(value, name, node)
         if isinstance(value, Runtime | Tile | Symbolic | Element):
-            owner = self.expression(value, node)
-            return Runtime(self.at(ast.Attribute(value=owner, attr=name, ctx=ast.Load()), node))
+            owner, attr = self.expression(value, node), "to" if name == "cast" else name
+            return Runtime(self.at(ast.Attribute(value=owner, attr=attr, ctx=ast.Load()), node))
         if isinstance(value, Named) and name in ENTRIES:
             return Method(value, name)
         if isinstance(value, Group | Range):

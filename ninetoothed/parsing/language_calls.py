@@ -6,10 +6,10 @@ import ast
 import itertools
 from typing import Any
 
-from ninetoothed.errors import ApplicationError, failed_assertion
+from ninetoothed.errors import ApplicationError, failed_assertion, near
 from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.operations import Operation
-from ninetoothed.language.signatures import Signature, signature_of
+from ninetoothed.language.signatures import Signature, signature_of, words_of
 from ninetoothed.parsing import source
 from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
@@ -221,7 +221,7 @@ class LanguageCallFrame(OperatorFrame):
             for key, value in keywords.items()
         ]
         call = self.at(ast.Call(func=function, args=positional, keywords=named), node)
-        self._check_decisive(call, node)
+        self._check_constants(call, node)
         if (operation := operation_of(call)) is not None and operation.kind == "atomic":
             before = self.saved(call, node, "before")
             self.state.atomic = self.state.block[-1]
@@ -229,13 +229,28 @@ class LanguageCallFrame(OperatorFrame):
         self.state.effects += is_effect(call)
         return Runtime(call)
 
-    def _check_decisive(self, call: ast.Call, node: ast.AST) -> None:
+    def _check_constants(self, call: ast.Call, node: ast.AST) -> None:
         """What decides the shape or the kind of a result is known when the kernel is compiled."""
         name, arguments = called_name(call), Given(call)
         signature = signature_of(name)
         for place, key in enumerate(signature.names if signature else ()):
-            if key in _DECISIVE and (given := arguments.node_of(key, place)) is not None:
-                self.require_constant(given, f"`{key}` of `ntl.{name}`", node)
+            what, words = f"`{key}` of `ntl.{name}`", words_of(name, key)
+            if key == "*dims":
+                for dim in arguments.all_from(place):
+                    self.require_constant(dim, what, node)
+            elif words or key in _DECISIVE:
+                given = arguments.node_of(key, place)
+                if given is not None:
+                    self.require_constant(given, what, node)
+                if words and isinstance(given, ast.Constant):
+                    self._check_word(given.value, words, what, node)
+
+    def _check_word(self, word: object, words: tuple[str, ...], what: str, node: ast.AST) -> None:
+        if word not in (None, "") and str(word).lower() not in words:
+            known = ", ".join(map(repr, words))
+            raise self.error(
+                node, f"{what} is one of {known}, but got {word!r}.{near(str(word), words)}"
+            )
 
     def check_static(self, value: Range, node: ast.AST) -> None:
         """The compiler unrolls a loop over ``static_range``."""

@@ -409,6 +409,12 @@ def _atomic(call: Call, operation: Operation) -> ValueType:
     return replace(call.type(0), is_natural=False, number=None)
 
 
+def _mapped(call: Call, operation: Operation) -> ValueType:
+    if reason := too_narrow(together(call.operands()[1:], ())):
+        call.refuse(reason)
+    return UNKNOWN
+
+
 def _pointed(call: Call, operation: Operation) -> ValueType:
     """Of a load or a store through pointers: what goes with them fits them."""
     is_store = operation.name == "store"
@@ -422,7 +428,7 @@ def _pointed(call: Call, operation: Operation) -> ValueType:
 
 _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
     "unknown": _unknown,
-    "mapped": _unknown,
+    "mapped": _mapped,
     "broadcast": _elementwise,
     "first": _first,
     "like": _like,

@@ -152,7 +152,8 @@ def literal(node: ast.expr) -> Any:
 
 def no_member(name: str) -> str:
     """Why a tile or a number has no attribute of a name; empty where it, or a pointer, may have it."""
-    if name in operations.OF_TILES or operations.find(name) is not None:
+    operation = operations.find(name)
+    if name in operations.OF_TILES or (operation is not None and operation.member_of):
         return ""
     known = {*operations.names(lambda each: each.member_of == "tile"), *operations.OF_TILES}
     return (

@@ -97,6 +97,30 @@ def counted_with_a_misspelt_hint(x, y):
         y = x
 
 
+def a_function_as_a_method(x, y):
+    y = x.fdiv(2.0)
+
+
+def in_any_order(x, y):
+    ntl.atomic_add(y, x, sem="relaxd")
+
+
+def seen_by_many(x, y):
+    ntl.atomic_cas(y.source[0, 0], 0.0, 1.0, None, "grid")
+
+
+def cached_anywhere(x, y):
+    y = x + ntl.load(x.source.data_ptr(), cache_modifier=".wt")
+
+
+def rounded_anyhow(x, y):
+    y = x.to(ntl.float16, "rtn")
+
+
+def multiplied_anyhow(x, y):
+    y = ntl.dot(x, y, input_precision="fp32")
+
+
 def separated(x, y):
     print("a", sep="b")
     y = x
@@ -126,6 +150,18 @@ def called_shape(x, y):
         (numbers_of_nothing, "`enumerate` takes at least 1 argument, but got 0."),
         (four_bounds, "`range` takes at most 3 arguments, but got 4."),
         (counted_with_a_misspelt_hint, "but got `num_stagse`. Did you mean 'num_stages'?"),
+        (a_function_as_a_method, "A tile has no 'fdiv'. Did you mean 'cdiv'?"),
+        (in_any_order, "`sem` of `ntl.atomic_add` is one of 'relaxed', 'acquire', "),
+        (
+            seen_by_many,
+            "`scope` of `ntl.atomic_cas` is one of 'gpu', 'cta', 'sys', but got 'grid'.",
+        ),
+        (
+            cached_anywhere,
+            "`cache_modifier` of `ntl.load` is one of '.ca', '.cg', '.cv', but got '.wt'.",
+        ),
+        (rounded_anyhow, "is one of 'rtne', 'rtz', but got 'rtn'. Did you mean 'rtne'?"),
+        (multiplied_anyhow, "`input_precision` of `ntl.dot` is one of 'tf32', 'tf32x3', 'ieee'"),
         (separated, "`print` takes no keywords here"),
         (called_shape, "This cannot be called."),
     ],

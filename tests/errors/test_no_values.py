@@ -25,6 +25,10 @@ def a_function_stored(x, y):
     y = ntl.exp
 
 
+def a_method_stored(x, y):
+    y = x.sum
+
+
 def less_than_nothing(x, y):
     y = x < None
 
@@ -91,6 +95,7 @@ def bits_of_a_size(x, y):
         (a_type_stored, "A tile or a number is needed here, but got an element type."),
         (a_computed_type, "A tile or a number is needed here, but got an element type."),
         (a_function_stored, "A tile or a number is needed here, but got `ntl.exp`."),
+        (a_method_stored, "but got the method `sum`, which is to be called."),
         (less_than_nothing, "A tile or a number is needed here, but got None."),
         (more_than_a_text, "A tile or a number is needed here, but got 'a'."),
         (full_of_nothing, "`ntl.full` takes one value, but got None."),

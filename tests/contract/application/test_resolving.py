@@ -207,6 +207,14 @@ def test_methods_and_subscripts_of_values():
     assert torch.equal(y, arange(4, 4).sum(0).expand(4, 4))
 
 
+def test_cast_is_a_method_as_to_is():
+    def application(x, y):
+        cast = (x + 1).cast
+        y = cast(ntl.int32) / 3 + x.cast(dtype=ntl.int32, bitcast=True) * 0.0  # noqa: F841
+
+    assert torch.equal(run(application, arange(5), empty(5)), (arange(5) + 1) / 3)
+
+
 def test_a_name_that_triton_does_not_have_is_an_error_with_the_near_one():
     def application(x, y):
         y = ntl.sqrtt(x)  # noqa: F841

@@ -70,6 +70,10 @@ def gathered_along_any_axis(x, y):
     y = ntl.gather(x, ntl.arange(0, 4), ntl.program_id(0))
 
 
+def turned_either_way(x, y):
+    y = ntl.sum(ntl.trans(x[None, :], ntl.program_id(0), 1), 0)
+
+
 def sorted_either_way(x, y):
     y = ntl.sort(x, descending=x[0] > 1)
 
@@ -175,6 +179,10 @@ def drawn_by_8_bits(x, y):
     y = ntl.rand(3, x.to(ntl.float8e5))
 
 
+def mapped_in_8_bits(x, y):
+    y = ntl.map_elementwise(lambda a: a + a, x.to(ntl.float8e5)).to(ntl.float32)
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -217,6 +225,7 @@ def filled_in_8_bits(x, y):
         (summed_along_any_axis, "`axis` of `ntl.sum` is needed at compile time"),
         (greatest_along_any_axis, "`axis` of `ntl.max` is needed at compile time"),
         (gathered_along_any_axis, "`axis` of `ntl.gather` is needed at compile time"),
+        (turned_either_way, r"`\*dims` of `ntl.trans` is needed at compile time"),
         (sorted_either_way, "`descending` of `ntl.sort` is needed at compile time"),
         (scanned_either_way, "`reverse` of `ntl.cumsum` is needed at compile time"),
         (of_any_number_of_the_greatest, "`k` of `ntl.topk` is needed at compile time"),
@@ -243,6 +252,7 @@ def filled_in_8_bits(x, y):
         (both_in_8_bits, r"no device computes with them"),
         (decided_in_8_bits, r"no device computes with them"),
         (drawn_by_8_bits, r"no device computes with them"),
+        (mapped_in_8_bits, r"no device computes with them"),
         (place_in_8_bits, r"no device computes with them"),
         (integers_of_8_bits, r"on any device, but this makes .*: cast twice"),
         (doubles_of_8_bits, r"on any device, but this makes .*: cast twice"),
