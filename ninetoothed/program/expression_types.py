@@ -16,7 +16,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
-from ninetoothed.program.operands import SIGNS, no_value, refusal
+from ninetoothed.program.operands import SIGNS, no_position, no_value, refusal
 from ninetoothed.program.operation_types import type_of_call
 from ninetoothed.program.typed_calls import COMPUTED, Call, no_member, several, shown, too_narrow
 from ninetoothed.program.types import (
@@ -156,11 +156,8 @@ class Expressions:
 
     def chosen(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
         """The shape of what positions select, which are integers."""
-        if any(each.shape and each.dtype is dtypes.bool for each in types):
-            self.refuse(
-                node,
-                "A tile of truth values selects no elements: `ntl.where` chooses between values.",
-            )
+        for reason in filter(None, map(no_position, types)):
+            self.refuse(node, reason)
         return self.together(node, types, what)
 
     def together(self, node: ast.AST, types: list[ValueType], what: str) -> Shape | None:
@@ -168,11 +165,9 @@ class Expressions:
         try:
             return broadcast([each.shape for each in types])
         except ValueError:
+            subject = f"The {what} here need" if what.isalpha() else f"{what} needs"
             self.refuse(
-                node,
-                f"{what} needs tiles whose shapes match or are 1, but got {shown(*types)}."
-                if not what.isalpha()
-                else f"The {what} here need shapes that match or are 1, but got {shown(*types)}.",
+                node, f"{subject} tiles whose shapes match or are 1, but got {shown(*types)}."
             )
             return None
 

@@ -161,8 +161,10 @@ def _flipped(call: Call, operation: Operation) -> ValueType:
 
 def _gathered(call: Call, operation: Operation) -> ValueType:
     value, index = call.type(0), call.named("index", 1)
-    if index.kind == "float":
-        call.refuse("`ntl.gather` needs an integer index, but got a float one.")
+    if index.kind in ("float", "bool"):
+        call.refuse(
+            f"`ntl.gather` needs an integer index, but got {index.dtype or index.kind}: cast it."
+        )
     if value.rank is not None and index.rank is not None and value.rank != index.rank:
         call.refuse(
             f"`ntl.gather` needs an index of the source's rank, but got {shown(index)} for "

@@ -48,6 +48,15 @@ def no_value(node: ast.expr) -> str:
     return "a tuple" if isinstance(node, ast.Tuple) else ""
 
 
+def no_position(value: ValueType) -> str:
+    """Why a value selects no element of a tensor, or of a tile; empty where it may."""
+    if value.kind == "float":
+        return f"An index must be an integer, but got {value.dtype or 'a float'}: cast it, as in `.to(ntl.int32)`."
+    if value.shape and value.dtype is dtypes.bool:
+        return "A tile of truth values selects no elements: `ntl.where` chooses between values."
+    return ""
+
+
 def refusal(left: ValueType, op: ast.operator, right: ValueType) -> str:
     """Why ``left op right`` cannot be; empty where nothing is known to be wrong."""
     sign = SIGNS.get(type(op), "")

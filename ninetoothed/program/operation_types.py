@@ -11,16 +11,14 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds, scalar_dtype
-from ninetoothed.program import movement_types
+from ninetoothed.program import effect_types, movement_types
 from ninetoothed.program.arguments import size_of
-from ninetoothed.program.checking_types import checked
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.nodes import NumberType, Padded, SourcePointer
+from ninetoothed.program.nodes import NumberType, Padded
 from ninetoothed.program.operands import misfit, no_value, refusal_of_cdiv, sign_lost
-from ninetoothed.program.typed_calls import Call, no_cast, not_stored, shown, too_narrow, unpadded
+from ninetoothed.program.typed_calls import Call, no_cast, shown, too_narrow, unpadded
 from ninetoothed.program.types import (
     COUNT,
-    NOTHING,
     TRUTH,
     UNKNOWN,
     Shape,
@@ -30,7 +28,6 @@ from ninetoothed.program.types import (
     differ,
     in_32_bits,
     in_float32,
-    may_fit,
     of_dtype,
     together,
     type_of,
@@ -45,8 +42,6 @@ _COMPARING = ("maximum", "minimum", "clamp")
 
 #: Those of which an integer is none: Triton has no place for it where the number is a literal or a size.
 _OF_FLOATS = frozenset("ceil cos erf exp exp2 floor fma log log2 rsqrt sin sqrt sqrt_rn".split())
-
-_OF_BITS = ("atomic_and", "atomic_or", "atomic_xor")
 
 #: Those that give an operand, as it is.
 _CHOOSING = ("where", "maximum", "minimum")
@@ -63,6 +58,8 @@ def type_of_call(call: Call, operation: Operation) -> ValueType:
 def _unknown(call: Call, operation: Operation) -> ValueType:
     if operation.name == "item":
         return replace(call.type(0), shape=(), number=None)
+    if operation.kind == "sort" and (reason := too_narrow(call.type(0))):
+        call.refuse(reason)
     return UNKNOWN
 
 
@@ -261,6 +258,8 @@ def _sorted(call: Call, operation: Operation) -> ValueType:
 
 
 def _counted(call: Call, operation: Operation) -> ValueType:
+    if (value := call.type(0)).kind == "float":
+        call.refuse(f"`ntl.histogram` counts integers, but got {value.dtype or 'floats'}.")
     bins = call.constant("num_bins", 1)
     size = next_power_of_2(bins) if isinstance(bins, int) and bins > 0 else None
     if size is not None and size != bins:
@@ -334,20 +333,25 @@ def _created(call: Call, operation: Operation) -> ValueType:
     if node is None:
         call.refuse(f"`ntl.{operation.name}` needs an element type, such as ntl.float32.")
     made = of_dtype(call.dtype(node, is_needed=True), shape)
-    value = call.named("value", 1)
-    if operation.name == "full" and any(
-        isinstance(size, int) and size > 1 for size in value.shape or ()
-    ):
-        call.refuse(f"`ntl.full` takes one value, but got a tile of shape {shown(value)}.")
-    given = call.node_of("value", 1)
-    if operation.name == "full" and given is not None and (found := no_value(given)):
-        call.refuse(f"`ntl.full` takes one value, but got {found}.")
-    if operation.name == "full" and value.number != 0 and too_narrow(made):
-        call.refuse(f"`ntl.full` makes no {made.dtype}: make a tile of ntl.float32, and cast it.")
-    if operation.name == "full" and made.dtype is not None and value.number:
-        _require_fit(call, value.number, made.dtype)
-    natural = operation.name == "zeros" or value.is_natural
+    if operation.name == "full":
+        _require_filling(call, made)
+    natural = operation.name == "zeros" or call.named("value", 1).is_natural
     return replace(made, is_natural=natural)
+
+
+def _require_filling(call: Call, made: ValueType) -> None:
+    """What a tile is filled with is one value, and may be of the tile's type."""
+    value, given = call.named("value", 1), call.node_of("value", 1)
+    if any(isinstance(size, int) and size > 1 for size in value.shape or ()):
+        call.refuse(f"`ntl.full` takes one value, but got a tile of shape {shown(value)}.")
+    if given is not None and (found := no_value(given)):
+        call.refuse(f"`ntl.full` takes one value, but got {found}.")
+    if value.number != 0 and too_narrow(made):
+        call.refuse(f"`ntl.full` makes no {made.dtype}: make a tile of ntl.float32, and cast it.")
+    if reason := no_cast(value, made.dtype):
+        call.refuse(reason)
+    if made.dtype is not None and value.number:
+        _require_fit(call, value.number, made.dtype)
 
 
 def _require_fit(call: Call, number: Any, dtype: DType) -> None:
@@ -387,43 +391,10 @@ def _number(call: Call, operation: Operation) -> ValueType:
     return replace(COUNT, dtype=dtypes.int32)
 
 
-def _atomic(call: Call, operation: Operation) -> ValueType:
-    if call.type(0).dtype is not None and not isinstance(call.get(0), SourcePointer):
-        call.refuse(
-            f"`ntl.{operation.name}` changes a tensor, and this is a value: give it a parameter, elements of "
-            "one (`x[1:]`, `x.source[i]`), or pointers such as `x.data_ptr() + offsets`."
-        )
-    target = call.get(0)
-    dtype = call.dtype_of(target.parameter) if isinstance(target, SourcePointer) else None
-    if dtype and dtype.kind == "float" and operation.name in _OF_BITS:
-        call.refuse(f"`ntl.{operation.name}` needs integers, but got {dtype}.")
-    compared = ("cmp",) if operation.name == "atomic_cas" else ()
-    mask = UNKNOWN if compared else call.named("mask", 2)
-    if mask.dtype not in (None, dtypes.bool) or (mask.kind == "float" and mask.dtype is None):
-        call.refuse("A mask is made of truth values, as a comparison gives them.")
-    shape, place = call.type(0).shape, f"what `ntl.{operation.name}` is given"
-    stored = [call.named(name, 1 + at) for at, name in enumerate((*compared, "val"))]
-    for what, each in (*(("value", value) for value in stored), ("mask", mask)):
-        if not may_fit(each.shape, shape):
-            call.refuse(not_stored(each, place, shape, what))
-    return replace(call.type(0), is_natural=False, number=None)
-
-
 def _mapped(call: Call, operation: Operation) -> ValueType:
     if reason := too_narrow(together(call.operands()[1:], ())):
         call.refuse(reason)
     return UNKNOWN
-
-
-def _pointed(call: Call, operation: Operation) -> ValueType:
-    """Of a load or a store through pointers: what goes with them fits them."""
-    is_store = operation.name == "store"
-    named = ("value", "mask") if is_store else ("mask", "other")
-    for place, what in enumerate(named, 1):
-        value, shape = call.named(what, place), call.type(0).shape
-        if not may_fit(value.shape, shape):
-            call.refuse(not_stored(value, "what the pointer names", shape, what))
-    return NOTHING if is_store else UNKNOWN
 
 
 _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
@@ -440,8 +411,8 @@ _RULES: dict[str, Callable[[Call, Operation], ValueType]] = {
     "created": _created,
     "vector": _vector,
     "number": _number,
-    "pointed": _pointed,
-    "nothing": checked,
-    "atomic": _atomic,
+    "pointed": effect_types.pointed,
+    "nothing": effect_types.checked,
+    "atomic": effect_types.atomic,
     **movement_types.RULES,
 }

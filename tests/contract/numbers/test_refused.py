@@ -74,6 +74,26 @@ def turned_either_way(x, y):
     y = ntl.sum(ntl.trans(x[None, :], ntl.program_id(0), 1), 0)
 
 
+def indexed_by_floats(x, y):
+    y = x + x.source[x]
+
+
+def selected_by_a_float(x, y):
+    y = x + x[x[0] * 1.0]
+
+
+def stored_at_floats(x, y):
+    y.source[x] = 1.0
+
+
+def gathered_by_truth_values(x, y):
+    y = ntl.gather(x, x > 1, 0)
+
+
+def counted_floats(x, y):
+    y = ntl.sum(ntl.histogram(x, 4), 0) + x
+
+
 def sorted_either_way(x, y):
     y = ntl.sort(x, descending=x[0] > 1)
 
@@ -183,6 +203,14 @@ def mapped_in_8_bits(x, y):
     y = ntl.map_elementwise(lambda a: a + a, x.to(ntl.float8e5)).to(ntl.float32)
 
 
+def merged_in_8_bits(x, y):
+    y = ntl.bitonic_merge(x.to(ntl.float8e5)).to(ntl.float32)
+
+
+def integers_filled_with_8_bits(x, y):
+    y = x + ntl.sum(ntl.full((4,), ntl.zeros((1,), ntl.float8e5), ntl.int32).to(ntl.float32))
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -226,6 +254,11 @@ def filled_in_8_bits(x, y):
         (greatest_along_any_axis, "`axis` of `ntl.max` is needed at compile time"),
         (gathered_along_any_axis, "`axis` of `ntl.gather` is needed at compile time"),
         (turned_either_way, r"`\*dims` of `ntl.trans` is needed at compile time"),
+        (indexed_by_floats, "An index must be an integer, but got float32: cast it"),
+        (selected_by_a_float, "An index must be an integer, but got float32: cast it"),
+        (stored_at_floats, "An index must be an integer, but got float32: cast it"),
+        (gathered_by_truth_values, "`ntl.gather` needs an integer index, but got bool"),
+        (counted_floats, "`ntl.histogram` counts integers, but got float32."),
         (sorted_either_way, "`descending` of `ntl.sort` is needed at compile time"),
         (scanned_either_way, "`reverse` of `ntl.cumsum` is needed at compile time"),
         (of_any_number_of_the_greatest, "`k` of `ntl.topk` is needed at compile time"),
@@ -253,11 +286,13 @@ def filled_in_8_bits(x, y):
         (decided_in_8_bits, r"no device computes with them"),
         (drawn_by_8_bits, r"no device computes with them"),
         (mapped_in_8_bits, r"no device computes with them"),
+        (merged_in_8_bits, r"no device computes with them"),
         (place_in_8_bits, r"no device computes with them"),
         (integers_of_8_bits, r"on any device, but this makes .*: cast twice"),
         (doubles_of_8_bits, r"on any device, but this makes .*: cast twice"),
         (eight_bits_of_integers, r"on any device, but this makes .*: cast twice"),
         (eight_bits_of_others, r"on any device, but this makes .*: cast twice"),
+        (integers_filled_with_8_bits, r"on any device, but this makes .*: cast twice"),
         (filled_in_8_bits, "`ntl.full` makes no float8_e5m2"),
     ],
 )

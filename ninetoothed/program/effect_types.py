@@ -1,18 +1,64 @@
-"""What is asserted and what is printed: conditions, numbers and tiles, and texts that are known."""
+"""The types of what changes tensors, of what is asserted and of what is printed, and what these take."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from ninetoothed.errors import failed_assertion
+from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
-from ninetoothed.program.nodes import DTypeRef, ElementLoad, ElementType, Load, Offsets, SourceLoad
-from ninetoothed.program.typed_calls import Call, literal
-from ninetoothed.program.types import NOTHING, ValueType, type_of
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ElementLoad,
+    ElementType,
+    Load,
+    Offsets,
+    SourceLoad,
+    SourcePointer,
+)
+from ninetoothed.program.typed_calls import Call, literal, not_stored
+from ninetoothed.program.types import NOTHING, UNKNOWN, ValueType, may_fit, type_of
+
+_OF_BITS = ("atomic_and", "atomic_or", "atomic_xor")
 
 #: What only the running kernel knows.
 _COMPUTED = Load | ElementLoad | SourceLoad | Offsets
+
+
+def atomic(call: Call, operation: Operation) -> ValueType:
+    """What was there before, of a change that takes a value, and elements that it fits."""
+    if call.type(0).dtype is not None and not isinstance(call.get(0), SourcePointer):
+        call.refuse(
+            f"`ntl.{operation.name}` changes a tensor, and this is a value: give it a parameter, elements of "
+            "one (`x[1:]`, `x.source[i]`), or pointers such as `x.data_ptr() + offsets`."
+        )
+    target = call.get(0)
+    dtype = call.dtype_of(target.parameter) if isinstance(target, SourcePointer) else None
+    if dtype and dtype.kind == "float" and operation.name in _OF_BITS:
+        call.refuse(f"`ntl.{operation.name}` needs integers, but got {dtype}.")
+    compared = ("cmp",) if operation.name == "atomic_cas" else ()
+    mask = UNKNOWN if compared else call.named("mask", 2)
+    if mask.dtype not in (None, dtypes.bool) or (mask.kind == "float" and mask.dtype is None):
+        call.refuse("A mask is made of truth values, as a comparison gives them.")
+    shape, place = call.type(0).shape, f"what `ntl.{operation.name}` is given"
+    stored = [call.named(name, 1 + at) for at, name in enumerate((*compared, "val"))]
+    for what, each in (*(("value", value) for value in stored), ("mask", mask)):
+        if not may_fit(each.shape, shape):
+            call.refuse(not_stored(each, place, shape, what))
+    return replace(call.type(0), is_natural=False, number=None)
+
+
+def pointed(call: Call, operation: Operation) -> ValueType:
+    """Of a load or a store through pointers: what goes with them fits them."""
+    is_store = operation.name == "store"
+    named = ("value", "mask") if is_store else ("mask", "other")
+    for place, what in enumerate(named, 1):
+        value, shape = call.named(what, place), call.type(0).shape
+        if not may_fit(value.shape, shape):
+            call.refuse(not_stored(value, "what the pointer names", shape, what))
+    return NOTHING if is_store else UNKNOWN
 
 
 def checked(call: Call, operation: Operation) -> ValueType:
