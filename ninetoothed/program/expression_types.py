@@ -18,7 +18,7 @@ from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
 from ninetoothed.program.operands import SIGNS, no_position, no_value, refusal
 from ninetoothed.program.operation_types import type_of_call
-from ninetoothed.program.typed_calls import COMPUTED, Call, no_member, several, shown, too_narrow
+from ninetoothed.program.typed_calls import COMPUTED, Call, no_member, several, shown, uncomputed
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
@@ -233,11 +233,11 @@ class Expressions:
 
     def decided(self, node: ast.expr) -> None:
         """Refuses a tile where one number has to decide, or to be counted to."""
-        if reason := several(self.of(node)):
+        if reason := several(self.of(node)) or uncomputed([self.of(node)]):
             self.refuse(node, reason)
 
     def require_width(self, node: ast.AST, *operands: ValueType) -> None:
-        if reason := too_narrow(together(operands, ())):
+        if reason := uncomputed(operands):
             self.refuse(node, reason)
 
     def _compare(self, node: ast.Compare) -> ValueType:

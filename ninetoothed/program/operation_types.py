@@ -16,7 +16,15 @@ from ninetoothed.program.arguments import size_of
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import NumberType, Padded
 from ninetoothed.program.operands import misfit, no_value, refusal_of_cdiv, sign_lost
-from ninetoothed.program.typed_calls import Call, no_cast, shown, too_narrow, unpadded
+from ninetoothed.program.typed_calls import (
+    Call,
+    no_cast,
+    no_rounding,
+    shown,
+    too_narrow,
+    uncomputed,
+    unpadded,
+)
 from ninetoothed.program.types import (
     COUNT,
     TRUTH,
@@ -71,7 +79,7 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
             call.refuse(f"A tile or a number is needed here, but got {what}.")
     # Which of two is taken, and without its sign, the bits say.
     computed = operands[:1] if name == "where" else [] if name == "abs" else operands
-    if reason := too_narrow(together(computed, ())):
+    if reason := uncomputed(computed):
         call.refuse(reason)
     if operation.results > 1:
         return ValueType(items=(ValueType(shape),) * operation.results)
@@ -147,11 +155,12 @@ def _first(call: Call, operation: Operation) -> ValueType:
     if operation.name not in ("cast", "to"):
         return value
     node = call.node_of("dtype", 1)
-    own = call.dtype(node, is_needed=True)
-    if not call.has("bitcast") and (reason := no_cast(value, own)):
+    own, keeps_bits = call.dtype(node, is_needed=True), call.constant("bitcast", 3)
+    rounding = call.constant("fp_downcast_rounding", 2)
+    if not keeps_bits and (reason := no_cast(value, own) or no_rounding(value, own, rounding)):
         call.refuse(reason)
     made = _as_number(call, value, own) if isinstance(node, NumberType) else cast(value, own)
-    return replace(made, is_natural=made.kind == "bool") if call.has("bitcast") else made
+    return replace(made, is_natural=made.kind == "bool") if keeps_bits else made
 
 
 def _require_hints(call: Call, value: ValueType) -> None:
@@ -348,7 +357,7 @@ def _require_filling(call: Call, made: ValueType) -> None:
         call.refuse(f"`ntl.full` takes one value, but got {found}.")
     if value.number != 0 and too_narrow(made):
         call.refuse(f"`ntl.full` makes no {made.dtype}: make a tile of ntl.float32, and cast it.")
-    if reason := no_cast(value, made.dtype):
+    if value.number is None and (reason := no_cast(value, made.dtype)):
         call.refuse(reason)
     if made.dtype is not None and value.number:
         _require_fit(call, value.number, made.dtype)
@@ -392,7 +401,7 @@ def _number(call: Call, operation: Operation) -> ValueType:
 
 
 def _mapped(call: Call, operation: Operation) -> ValueType:
-    if reason := too_narrow(together(call.operands()[1:], ())):
+    if reason := uncomputed(call.operands()[1:]):
         call.refuse(reason)
     return UNKNOWN
 

@@ -11,7 +11,15 @@ from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location
-from ninetoothed.program.types import UNKNOWN, Shape, ValueType, broadcast, is_one, type_of
+from ninetoothed.program.types import (
+    UNKNOWN,
+    Shape,
+    ValueType,
+    broadcast,
+    is_one,
+    together,
+    type_of,
+)
 
 #: Why no element of a value is picked by its position, and what to do.
 COMPUTED = (
@@ -188,15 +196,44 @@ def too_narrow(value: ValueType) -> str:
 
 def no_cast(value: ValueType, own: DType | None) -> str:
     """Why a value does not become one of another type; empty where it does, or the types are not known."""
-    pair = [value.dtype, own]
+    # A number, a size and what is made of them are integers of 32 bits or more.
+    of_integers = dtypes.int32 if value.kind in ("int", "bool") else None
+    pair = [value.dtype or of_integers, own]
     narrow = [each for each in pair if each is not None and each.kind == "float" and each.bits == 8]
     wide = (dtypes.float16, dtypes.bfloat16, dtypes.float32)
-    if not narrow or None in pair or value.dtype is own or any(each in wide for each in pair):
+    if not narrow or None in pair or pair[0] is own or any(each in wide for each in pair):
         return ""
     return (
         f"Tiles of {narrow[0]} are made of floats of 16 or 32 bits, and become such, on any device, but this "
-        f"makes {own} of {value.dtype}: cast twice, as in `.to(ntl.float32).to(...)`."
+        f"makes {own} of {pair[0]}: cast twice, as in `.to(ntl.float32).to(...)`."
     )
+
+
+def uncomputed(operands: Sequence[ValueType]) -> str:
+    """Why nothing is computed with values together; empty where something may be."""
+    found = together(operands, ())
+    return too_narrow(found) or next(
+        filter(None, (no_cast(each, found.dtype) for each in operands)), ""
+    )
+
+
+def no_rounding(value: ValueType, own: DType | None, rounding: object) -> str:
+    """Why a value is not rounded as is said to another type; empty where it may be."""
+    given = value.dtype
+    if given is None or own is None or given is own or not isinstance(rounding, str):
+        return ""
+    if given.kind != "float" or own.kind != "float" or given.bits <= own.bits:
+        return (
+            "`fp_downcast_rounding` is for a conversion to a narrower float, but this makes "
+            f"{own} of {given}."
+        )
+    targets = (dtypes.float16, dtypes.bfloat16, dtypes.float8_e5m2)
+    if rounding == "rtz" and (given is not dtypes.float32 or own not in targets):
+        return (
+            "Devices round toward zero from float32 to float16, bfloat16 and float8e5, but this makes "
+            f"{own} of {given}: cast to float32 first, or leave `fp_downcast_rounding` out."
+        )
+    return ""
 
 
 def shown(*types: ValueType) -> str:

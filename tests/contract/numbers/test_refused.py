@@ -211,6 +211,27 @@ def integers_filled_with_8_bits(x, y):
     y = x + ntl.sum(ntl.full((4,), ntl.zeros((1,), ntl.float8e5), ntl.int32).to(ntl.float32))
 
 
+def divided_by_8_bits(x, y):
+    y = ntl.fdiv(x.to(ntl.float64), x.to(ntl.float8e5)).to(ntl.float32)
+
+
+def decided_by_8_bits(x, y):
+    if ntl.zeros((1,), ntl.float8e5):
+        y = x
+
+
+def rounded_to_more(x, y):
+    y = x.to(ntl.float16).to(ntl.float32, "rtz")
+
+
+def rounded_from_64_bits(x, y):
+    y = x.to(ntl.float64).to(ntl.float16, fp_downcast_rounding="rtz").to(ntl.float32)
+
+
+def rounded_to_8_bits(x, y):
+    y = x.to(ntl.float8e4nv, "rtz").to(ntl.float32)
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -293,6 +314,11 @@ def filled_in_8_bits(x, y):
         (eight_bits_of_integers, r"on any device, but this makes .*: cast twice"),
         (eight_bits_of_others, r"on any device, but this makes .*: cast twice"),
         (integers_filled_with_8_bits, r"on any device, but this makes .*: cast twice"),
+        (divided_by_8_bits, r"on any device, but this makes .*: cast twice"),
+        (decided_by_8_bits, r"no device computes with them"),
+        (rounded_to_more, "is for a conversion to a narrower float"),
+        (rounded_from_64_bits, "this makes float16 of float64: cast to float32 first"),
+        (rounded_to_8_bits, "this makes float8_e4m3 of float32"),
         (filled_in_8_bits, "`ntl.full` makes no float8_e5m2"),
     ],
 )

@@ -169,7 +169,7 @@ class Tile:
             fp_downcast_rounding: ``"rtne"`` or ``"rtz"``, for a narrowing float conversion only.
             bitcast: read the same bits as ``dtype``.
         """
-        if dtype is self.dtype and fp_downcast_rounding is None:
+        if dtype is self.dtype:
             return self
         dtype = checked_dtype(dtype)
         if bitcast:
