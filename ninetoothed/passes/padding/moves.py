@@ -251,9 +251,9 @@ def _of_existence(found: ValueType) -> ValueType:
 def decided_together(arguments: Arguments, index: int, axis: int, value: Known) -> Known:
     """What is known of an argument, or of a tuple's items, whose elements along a dimension become one.
 
-    That one exists where all masks hold of any of them. Tiles' own masks say so apart; of elements that moved, unless
-    their tiles are known to have some there, and of those that data decide it follows from all together alone:
-    they become one, on demand.
+    That one exists where all masks hold of any of them. Tiles' own masks say so apart, and for each dimension apart; of
+    elements that moved, unless their tiles are known to have some there, and of those that data decide it follows
+    from all together alone: they become one, on demand.
     """
     value = with_rank(value)
     if value.rank < 2 or not -value.rank <= axis < value.rank:
@@ -265,7 +265,7 @@ def decided_together(arguments: Arguments, index: int, axis: int, value: Known) 
             if mask.is_moved is is_moved and mask.layout[axis] is not None
         )
         if _are_decided_together(arguments.analysis, along):
-            value = _together(arguments, index, value, along)
+            value = _together(arguments, index, axis, value, along)
     return value
 
 
@@ -277,9 +277,20 @@ def _are_decided_together(analysis: Knowledge, along: tuple[TileMask, ...]) -> b
     return not all(map(analysis.has_elements, moved))
 
 
-def _together(arguments: Arguments, index: int, value: Known, along: tuple[TileMask, ...]) -> Known:
+def _together(
+    arguments: Arguments, index: int, axis: int, value: Known, along: tuple[TileMask, ...]
+) -> Known:
     """What is known of the value when some of its masks are one."""
-    rest = tuple(mask for mask in value.validity if mask not in along)
+    rest = [mask for mask in value.validity if mask not in along]
+    # What a tile has in other dimensions stays its own.
+    place = axis % value.rank
+    own = [mask for mask in along if not (_is_of_data(mask) or mask.is_moved)]
+    rest += (
+        _in_dimensions(mask, set(_followed(mask)) - {place})
+        for mask in own
+        if _followed(mask) != [place]
+    )
+    along = tuple(_in_dimensions(mask, {place}) if mask in own else mask for mask in along)
     followed = set[int]().union(*map(_followed, along))
     layout = tuple(dim if dim in followed else None for dim in range(value.rank))
     analysis, node = arguments.analysis, arguments.node
@@ -299,6 +310,12 @@ def _together(arguments: Arguments, index: int, value: Known, along: tuple[TileM
         held = held_mask(name, value.rank, analysis.statement)
         mask = replace(held, layout=layout, is_moved=is_moved)
     return replace(value, validity=(*rest, mask))
+
+
+def _in_dimensions(mask: TileMask, dims: set[int]) -> TileMask:
+    """What a mask asks in some of a value's dimensions."""
+    layout = tuple(lane if dim in dims else None for dim, lane in enumerate(mask.layout))
+    return replace(mask, layout=layout)
 
 
 def _is_of_data(mask: TileMask) -> bool:

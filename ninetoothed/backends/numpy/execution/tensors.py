@@ -164,9 +164,9 @@ class Tensor:
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
         offsets, masks, shape, given = self._positions(selection, keys)
-        if masks and not all(isinstance(key, slice | int) for key in keys):
-            # What positions select exists where any of it does, when it is reduced.
-            masks = (np.broadcast_to(all_of(masks), shape),)
+        if any(isinstance(key, Tile) and key.ndim for key in keys):
+            # What positions select exists where any of it does, when it is reduced: all of it where no mask says less.
+            masks = (np.broadcast_to(all_of((np.True_, *masks)), shape),)
         if self.plan.is_padded:
             # What `pad` adds is there to be read; a position that does not exist reads nothing.
             masks = (*_in_place(masks), *given)
