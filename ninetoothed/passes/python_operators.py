@@ -37,6 +37,8 @@ _COUNTING = (ast.Add, ast.Sub, ast.Mult, *_SHIFTS, *_DIVISIONS)
 #: The functions under which they do.
 _COUNTING_FUNCTIONS = frozenset({"add", "sub", "mul"})
 
+_SUMMING = frozenset({"sum", "cumsum"})
+
 
 def run(program: Program, booleans: Collection[str] = (), has_unsigned: bool = False) -> Program:
     """The program with Python's operators.
@@ -196,6 +198,12 @@ class _Rewriter(ast.NodeTransformer):
         is_counting = operation is not None and operation.name in _COUNTING_FUNCTIONS
         are_truth = [type_of(each).kind == "bool" for each in _two(node)]
         self.generic_visit(node)
+        if operation is not None and operation.name in _SUMMING and are_truth[0]:
+            # Beside a mask they would be integers, and without one have no sign.
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = _counted(node.func.value)
+            else:
+                node.args[0] = _counted(node.args[0])
         if is_counting and all(are_truth):
             return language(called_name(node), [_counted(x) for x in _two(node)], node)
         return _chosen(node) if called_name(node) == "where" else node

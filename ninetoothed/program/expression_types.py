@@ -38,6 +38,7 @@ from ninetoothed.program.types import (
     type_of,
     unlike,
     with_axes,
+    wrapped,
 )
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
@@ -207,11 +208,11 @@ class Expressions:
             known = result.kind == "int" and None not in (left.dtype, right.dtype, self.is_wide)
             own = dtypes.float64 if self.is_wide else dtypes.float32
             return replace(result, kind="float", dtype=own if known else None)
-        if isinstance(op, ast.Sub):
-            return replace(result, is_natural=False)
-        if isinstance(op, ast.Mod | ast.LShift | ast.RShift):
+        if isinstance(op, ast.Mod | ast.RShift):
             one = right if isinstance(op, ast.Mod) else left
             return replace(result, is_natural=one.is_natural)
+        if not isinstance(op, ast.FloorDiv):
+            result = wrapped(result)
         return result if not isinstance(op, ast.Pow) else replace(result, dtype=None)
 
     def _unary(self, node: ast.UnaryOp) -> ValueType:

@@ -40,6 +40,7 @@ from ninetoothed.program.types import (
     together,
     type_of,
     without_axis,
+    wrapped,
 )
 from ninetoothed.symbols.operators import next_power_of_2
 
@@ -103,16 +104,24 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         call.refuse(f"`ntl.{name}` needs operands of one signedness, but got {lost}; cast one.")
     if name == "where" and len(operands) == 3:
         return together(operands[1:], shape)
-    if name in ("add", "mul", "cdiv") and operation.home != "libdevice":
+    if name == "cdiv":
         return as_counted(found)
-    if name == "sub":
-        return replace(as_counted(found), is_natural=False)
+    if name in ("add", "mul", "sub") and operation.home != "libdevice":
+        return wrapped(as_counted(found))
     if name in _COMPARING:
         some = any(each.is_natural for each in operands)
         return replace(found, is_natural=some if name == "maximum" else found.is_natural)
     if name == "abs":
-        return replace(found, is_natural=True)
+        # Of the least integer of a type it is that itself.
+        return replace(found, is_natural=found.is_natural or found.kind == "float")
     if name.startswith("logical_"):
+        for other in operands:
+            if other.kind in ("int", "float"):
+                word = name.removeprefix("logical_")
+                call.refuse(
+                    f"`ntl.{name}` takes truth values, but got {other.dtype or other.kind}: write `x {word} y`, "
+                    "which takes any, or compare first."
+                )
         return replace(TRUTH, shape=shape)
     if operation.home in ("math", "standard"):
         return replace(found, is_natural=False)
@@ -139,13 +148,14 @@ def _unyielding(operands: list[ValueType]) -> list[ValueType]:
 
 def _summed(value: ValueType, wanted: DType | None) -> ValueType:
     if wanted is not None:
-        return cast(value, wanted)
-    if value.kind == "float" or (value.dtype is not None and value.dtype.bits >= 32):
-        return value
-    if value.dtype is None:
-        return replace(value, kind="int") if value.kind == "bool" else value
-    wide = dtypes.int32 if value.dtype.kind == "int" else dtypes.uint32
-    return replace(value, kind="int", dtype=wide)
+        made = cast(value, wanted)
+        return made if wanted.kind == "float" else wrapped(made)
+    if value.kind == "bool":
+        return replace(value, kind="int", dtype=dtypes.int32 if value.dtype else None)
+    if value.kind != "float" and value.dtype is not None and value.dtype.bits < 32:
+        wide = dtypes.int32 if value.dtype.kind == "int" else dtypes.uint32
+        value = replace(value, dtype=wide)
+    return value if value.kind == "float" else wrapped(value)
 
 
 def _first(call: Call, operation: Operation) -> ValueType:

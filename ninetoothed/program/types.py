@@ -41,7 +41,7 @@ class ValueType:
         kind: ``"bool"``, ``"int"`` or ``"float"``; ``""`` where that is not known; ``"nothing"`` where there is
             no value.
         dtype: the element type; None where that is not known.
-        is_natural: whether every element that exists is known not to be negative.
+        is_natural: whether every element that exists is known not to be negative, however its arithmetic wraps around.
         number: the Python number that it is, which takes the type of the tile that it meets; or the
             symbol of the integer.
         least_bits: of integers of no known type, how many bits they have at least; 0 where that is not known.
@@ -382,6 +382,12 @@ def as_counted(value: ValueType) -> ValueType:
     if value.kind != "bool":
         return value
     return replace(value, kind="int", dtype=dtypes.int32 if value.dtype else None)
+
+
+def wrapped(value: ValueType) -> ValueType:
+    """What arithmetic gives that its type may not hold: it wraps around, and may be negative where that has a sign."""
+    natural = value.dtype is not None and value.dtype.kind == "uint"
+    return replace(value, is_natural=natural)
 
 
 def in_float32(value: ValueType) -> ValueType:

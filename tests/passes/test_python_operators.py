@@ -27,17 +27,17 @@ def of_a_loops_variable(x, y, n):
 
 
 def of_positions(x, y, n):
-    y[0] = x[0] + x[0].offsets(0) // 2 + (ntl.arange(0, 4) + ntl.program_id(0)) % 3
+    y[0] = x[0] + x[0].offsets(0) // 2 + ntl.arange(0, 4) // 2 + ntl.program_id(0) % 3
 
 
 def of_what_was_bounded(x, y, n):
-    y[0] = x[0] + ntl.maximum(n, 0) // 2 + ntl.abs(n) % 3
+    y[0] = x[0] + ntl.maximum(n, 0) // 2 + (ntl.program_id(0) - 2 & 3) % 3
 
 
 def of_a_variable_that_stays_natural(x, y, n):
     count = 5
     for k in range(x.shape[0]):
-        count = count // 2 + k
+        count = ntl.maximum(count // 2, k)
     y[0] = x[0] + count
 
 
@@ -78,6 +78,18 @@ def of_a_variable_that_a_loop_makes_negative(x, y, n):
     y[0] = x[0] + count
 
 
+def of_a_sum_that_may_wrap_around(x, y, n):
+    y[0] = x[0] + (ntl.arange(0, 4) + ntl.program_id(0)) % 3
+
+
+def of_a_product_that_may_wrap_around(x, y, n):
+    y[0] = x[0] + x[0].offsets(0) * 3 // 2
+
+
+def of_an_absolute_value(x, y, n):
+    y[0] = x[0] + ntl.abs(n.to(ntl.int32)) % 3
+
+
 def of_positions_before_the_source(x, y, n):
     y[0] = x[0] + (x[0].offsets(0) - 1) // 2
 
@@ -89,6 +101,9 @@ def of_positions_before_the_source(x, y, n):
         of_a_tile,
         of_a_loop_that_counts_down,
         of_a_variable_that_a_loop_makes_negative,
+        of_a_sum_that_may_wrap_around,
+        of_a_product_that_may_wrap_around,
+        of_an_absolute_value,
         of_positions_before_the_source,
     ],
 )

@@ -232,6 +232,14 @@ def rounded_to_8_bits(x, y):
     y = x.to(ntl.float8e4nv, "rtz").to(ntl.float32)
 
 
+def either_of_floats(x, y):
+    y = ntl.where(x.logical_or(x > 1), x, 0.0)
+
+
+def both_of_numbers(x, y):
+    y = ntl.where((x > 1).logical_and(1), x, 0.0)
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -319,6 +327,8 @@ def filled_in_8_bits(x, y):
         (rounded_to_more, "is for a conversion to a narrower float"),
         (rounded_from_64_bits, "this makes float16 of float64: cast to float32 first"),
         (rounded_to_8_bits, "this makes float8_e4m3 of float32"),
+        (either_of_floats, "`ntl.logical_or` takes truth values, but got float32: write `x or y`"),
+        (both_of_numbers, "`ntl.logical_and` takes truth values, but got int: write `x and y`"),
         (filled_in_8_bits, "`ntl.full` makes no float8_e5m2"),
     ],
 )

@@ -35,7 +35,6 @@ _REDUCTIONS = [
         "i1 i8 i32 u32 i64",
         "[4, 8]",
     ),
-    case("tl.sum(x)", x="i1[16]"),
     case("tl.max(x, 0)", x="i1[4, 8]"),
     case("tl.sum(x, 1)", 1e-6, x="fp32[2, 4, 8]"),
     case("tl.sum(x, keep_dims=True)", 1e-6, x="fp32[2, 4]"),

@@ -188,15 +188,40 @@ HIGH_HALF = {32: _high_half_32, 64: _high_half_64}
 
 
 def fma(x: Any, y: Any, z: Any) -> Tile:
-    """``x * y + z``, rounded once for the types up to float32."""
+    """``x * y + z``, rounded once where that is a float."""
     (a, b, c), dtype, validity = in_one_type(x, y, z)
-    is_narrow_float = dtype.kind == "float" and dtype is not dtypes.float64
-    if is_narrow_float:
+    if dtype is dtypes.float64:
+        return Tile(_fused(a, b, c), dtype, validity)
+    is_float = dtype.kind == "float"
+    if is_float:
         a, b, c = a.astype(np.float64), b.astype(np.float64), c.astype(np.float64)
     data = elementwise(np.add, "ntl.fma", elementwise(np.multiply, "ntl.fma", a, b), c)
-    if is_narrow_float:
-        data = cast_array(data, dtypes.float64, dtype)
-    return Tile(data, dtype, validity)
+    return Tile(cast_array(data, dtypes.float64, dtype) if is_float else data, dtype, validity)
+
+
+def _fused(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c`` of float64 with what rounding the product and the sum loses added last.
+
+    Both are floats themselves (T. J. Dekker, "A floating-point technique for extending the available precision", 1971);
+    of numbers past about 1e300 the halves of which are infinite they are left out.
+    """
+    with np.errstate(all="ignore"):
+        product = elementwise(np.multiply, "ntl.fma", a, b)
+        total = elementwise(np.add, "ntl.fma", product, c)
+        (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+        of_product = a_low * b_low - (
+            ((product - a_high * b_high) - a_low * b_high) - a_high * b_low
+        )
+        added = total - product
+        lost = (product - (total - added)) + (c - added) + of_product
+        return np.where(np.isfinite(lost) & (lost != 0), total + lost, total)
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    """Two floats of 26 bits that add up to one of 53."""
+    scaled = x * (2.0**27 + 1)
+    high = scaled - (scaled - x)
+    return high, x - high
 
 
 def promoted(x: Any) -> Tile:

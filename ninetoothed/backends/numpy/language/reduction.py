@@ -28,12 +28,12 @@ from ninetoothed.language.promotion import refuse
 
 
 def sum_dtype(dtype: DType, wanted: DType | None) -> DType:
-    """The type that a sum of ``dtype`` has: what is ``wanted``, else at least 32 bits if integer."""
+    """The type that a sum of ``dtype`` has: what is ``wanted``, else at least 32 bits if integer; truth values count."""
     if wanted is not None:
         return wanted
     if dtype.kind == "float" or dtype.bits >= 32:
         return dtype
-    return dtypes.int32 if dtype.kind == "int" else dtypes.uint32
+    return dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
 
 
 def accumulator(dtype: DType) -> DType:

@@ -25,6 +25,9 @@ from ninetoothed.symbols.leaf import Leaf
 from ninetoothed.symbols.simplify import simplify
 from ninetoothed.tensors.access import reads_sequences
 
+#: The most that may be added to positions: with it those of 2**30 elements are integers of 32 bits still.
+_LARGEST = 2**30
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -72,6 +75,8 @@ class Comparisons:
         left, right = self._value(node.left), self._value(node.comparators[0])
         dims = type_of(node).shape
         if left is None or right is None or not dims or None in dims:
+            return None
+        if _may_wrap(left) or _may_wrap(right):
             return None
         slack = _slack(node.ops[0], left, right)
         if slack is None:
@@ -176,6 +181,12 @@ def holding(
         if interval(known, ranges)[1] < 0:
             result.add(comparison.slack)
     return frozenset(result)
+
+
+def _may_wrap(side: Symbol) -> bool:
+    """Whether so much is added to positions, or they are multiplied by so much, that they may wrap around."""
+    least, most = interval(as_symbol(simplify(side.substitute(dict.fromkeys(side.leaves(), 1)))))
+    return least < -_LARGEST or most > _LARGEST
 
 
 def _slack(op: ast.cmpop, left: Symbol, right: Symbol) -> Symbol | None:
