@@ -18,7 +18,7 @@ from ninetoothed.program.nodes import (
     SourceLoad,
     SourcePointer,
 )
-from ninetoothed.program.typed_calls import Call, literal, not_stored
+from ninetoothed.program.typed_calls import Call, literal, no_cast, not_stored
 from ninetoothed.program.types import NOTHING, UNKNOWN, ValueType, may_fit, type_of
 
 _OF_BITS = ("atomic_and", "atomic_or", "atomic_xor")
@@ -44,6 +44,8 @@ def atomic(call: Call, operation: Operation) -> ValueType:
         call.refuse("A mask is made of truth values, as a comparison gives them.")
     shape, place = call.type(0).shape, f"what `ntl.{operation.name}` is given"
     stored = [call.named(name, 1 + at) for at, name in enumerate((*compared, "val"))]
+    for reason in filter(None, (no_cast(each, dtype) for each in stored)):
+        call.refuse(reason)
     for what, each in (*(("value", value) for value in stored), ("mask", mask)):
         if not may_fit(each.shape, shape):
             call.refuse(not_stored(each, place, shape, what))

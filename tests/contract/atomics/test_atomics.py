@@ -69,6 +69,19 @@ def test_an_exchange_where_the_element_is_as_expected():
     assert old.tolist() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("size", [4, 5])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int16, torch.float32, torch.bool])
+def test_an_exchange_casts_to_the_elements_type(dtype, size):
+    def application(x, z, y):
+        ntl.atomic_cas(y, x, z)
+
+    z = torch.tensor([1, 2, 1, 0, 1])[:size].to(dtype)
+    x, y = torch.tensor([0, 5, 2, 7, 4], dtype=torch.int16)[:size], torch.arange(size) * 1.0
+    made(application, 1, 1, 1, block=4)(x, z, y)
+    expected = torch.where(x == torch.arange(size), z.to(torch.float32), torch.arange(size) * 1.0)
+    assert torch.equal(y, expected)
+
+
 def test_what_is_beyond_is_left_alone():
     def application(x, y):
         ntl.atomic_add(y, x + 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ninetoothed.backends.triton.ir.nodes import PointedType
 from ninetoothed.backends.triton.ir.trees import all_of, language
 from ninetoothed.backends.triton.printers.addresses import Addresses
 from ninetoothed.backends.triton.printers.elements import rearranged
@@ -84,6 +85,11 @@ class ElementLowering(ast.NodeTransformer):
         if conditions:
             taking_part = self._emission.named(f"{place.parameter}_mask", all_of(conditions))
             given["mask"] = taking_part
+        if function == "atomic_cas" and not conditions:
+            # Triton's own asks for values of the tensor's type.
+            pointer_name = self._emission.pointer(place.parameter)
+            dtype = PointedType(parameter=place.parameter, pointer=pointer_name)
+            given |= {key: language("cast", given[key], dtype) for key in names}
         shape = type_of(place).shape
         if shape is None or len(shape) > 1:
             # Triton's own asks for them in the shape of the pointers.
