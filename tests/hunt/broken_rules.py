@@ -268,6 +268,18 @@ _OTHERS = {
         "interval(difference(d - c, b - a))[0] >= 0",
         "interval(difference(d - c, b - a))[0] >= -1",
     ),
+    "products of what is not negative are none": Mutant(
+        "plain",
+        "ninetoothed/program/expression_types.py",
+        "result = wrapped(result)",
+        "result = result",
+    ),
+    "sums of truth values have no sign": Mutant(
+        "plain",
+        _PASSES + "python_operators.py",
+        "operation.name in _SUMMING and are_truth[0]",
+        "operation.name in _SUMMING and False",
+    ),
     # What is printed for Triton, and what is found out about a call.
     "the lowest integer is 0": Mutant(
         "plain",

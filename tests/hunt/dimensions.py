@@ -17,6 +17,7 @@ from tests.hunt.values import (
     cast,
     checked,
     counted,
+    elementwise,
     exact,
     filled,
     is_float,
@@ -267,6 +268,34 @@ for _name, _is_product in (("cumsum", False), ("cumprod", True)):
         lambda v, axis, reverse, product=_is_product: _cumulated(v, axis, reverse, product),
         _an_axis_and_a_direction,
     )
+
+
+def _fewer(value: Value) -> Value:
+    return elementwise(lambda a: a - 3, [value], "int32")
+
+
+def _counted(value: Value, axis: int | None) -> Value:
+    value, place = flattened(value, axis)
+    data, error, dtype = _sum(value, place)
+    return _fewer(checked(data, _exists(value, place), error, dtype, 1))
+
+
+form(
+    "truths counted",
+    "(ntl.sum({0}, axis={axis}) - 3)",
+    "bool tile",
+    _counted,
+    _an_axis_or_none,
+    rows="sum",
+)
+form(
+    "truths counted along",
+    "(ntl.cumsum({0}, axis={axis}, reverse={reverse}) - 3)",
+    "bool tile",
+    lambda v, axis, reverse: _fewer(_cumulated(v, axis, reverse, False)),
+    _an_axis_and_a_direction,
+    rows="cumsum",
+)
 
 
 def _scanned(value: Value, axis: int, helper: str) -> Value:

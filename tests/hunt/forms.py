@@ -68,6 +68,7 @@ KINDS: dict[str, Callable[[Value], bool]] = {
     "float32": lambda v: v.dtype == "float32",
     "integer": lambda v: is_integer(v.dtype),
     "integers": lambda v: v.dtype in INTEGERS,
+    "int32": lambda v: v.dtype == "int32",
     "bool": lambda v: v.dtype == "bool",
     "bool tile": lambda v: v.dtype == "bool" and len(v.shape) > 0,
     "scalar": lambda v: v.dtype not in WEAK and len(v.shape) == 0,
@@ -207,6 +208,7 @@ for _name, _function in {"add": np.add, "sub": np.subtract, "mul": np.multiply}.
     form(_name, f"ntl.{_name}({{0}}, {{1}})", "tile, any", _arithmetic(_function))
 form("//", "({0} // {1})", "number, number", _floor_divided(np.floor_divide), rows="")
 form("%", "({0} % {1})", "number, number", _floor_divided(np.mod), rows="")
+form("hashed", "(({0} & 255) * 73856093 % 64)", "int32", lambda v: _hashed(v), rows="")
 form("/", "({0} / {1})", "number, number", _true_division, rows="")
 for _symbol, _name in {
     "<": "lt",
@@ -228,6 +230,13 @@ form("~", "(~{0})", "integers", lambda v: elementwise(np.invert, [v], v.dtype), 
 form("negative", "(-{0})", "typed", _negative, rows="")
 form("positive", "(+{0})", "typed", lambda v: v, rows="")
 form("not", "(not {0})", "tile", lambda v: _not(v), rows="")
+
+
+def _hashed(value: Value) -> Value:
+    """A remainder of a product that wraps around, of what is not negative."""
+    return elementwise(
+        lambda a: ((a.astype(np.int64) & 255) * 73856093).astype(np.int32) % 64, [value], "int32"
+    )
 
 
 def _not(value: Value) -> Value:
