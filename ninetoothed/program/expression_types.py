@@ -192,6 +192,8 @@ class Expressions:
                 right = replace(right, dtype=as_count_of(left.dtype, right.dtype))
         shape = self.together(node, [left, right], SIGNS.get(type(op), "operator **"))
         self.require_width(node, left, right)
+        for each in (left, right) if isinstance(op, ast.FloorDiv | ast.Mod) else ():
+            self.require_width(node, each)
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
         if reason := refusal(left, op, right):
             self.refuse(node, reason)

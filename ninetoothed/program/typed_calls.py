@@ -211,6 +211,9 @@ def no_cast(value: ValueType, own: DType | None) -> str:
 
 def uncomputed(operands: Sequence[ValueType]) -> str:
     """Why nothing is computed with values together; empty where something may be."""
+    narrow = [each for each in operands if too_narrow(each)]
+    if len({each.dtype for each in narrow}) > 1:
+        return too_narrow(narrow[0])
     found = together(operands, ())
     return too_narrow(found) or next(
         filter(None, (no_cast(each, found.dtype) for each in operands)), ""

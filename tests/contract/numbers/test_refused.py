@@ -240,6 +240,14 @@ def both_of_numbers(x, y):
     y = ntl.where((x > 1).logical_and(1), x, 0.0)
 
 
+def floors_by_8_bits(x, y):
+    y = x // x.to(ntl.float8e5)
+
+
+def two_kinds_of_8_bits(x, y):
+    y = x.to(ntl.float8e4nv) / x.to(ntl.float8e5)
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -316,6 +324,8 @@ def filled_in_8_bits(x, y):
         (drawn_by_8_bits, r"no device computes with them"),
         (mapped_in_8_bits, r"no device computes with them"),
         (merged_in_8_bits, r"no device computes with them"),
+        (floors_by_8_bits, r"no device computes with them"),
+        (two_kinds_of_8_bits, r"no device computes with them"),
         (place_in_8_bits, r"no device computes with them"),
         (integers_of_8_bits, r"on any device, but this makes .*: cast twice"),
         (doubles_of_8_bits, r"on any device, but this makes .*: cast twice"),
