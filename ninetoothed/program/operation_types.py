@@ -103,6 +103,10 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if (operation.home == "core" and name in _CHOOSING) and (lost := sign_lost(*operands[-2:])):
         call.refuse(f"`ntl.{name}` needs operands of one signedness, but got {lost}; cast one.")
     if name == "where" and len(operands) == 3:
+        if any(each.number not in (None, 0) for each in operands[1:]):
+            # No number but 0 is made one of 8 bits.
+            for reason in filter(None, map(too_narrow, operands[1:])):
+                call.refuse(reason)
         return together(operands[1:], shape)
     if name == "cdiv":
         return as_counted(found)
@@ -411,7 +415,7 @@ def _number(call: Call, operation: Operation) -> ValueType:
 
 
 def _mapped(call: Call, operation: Operation) -> ValueType:
-    if reason := uncomputed(call.operands()[1:]):
+    for reason in filter(None, map(too_narrow, call.operands()[1:])):
         call.refuse(reason)
     return UNKNOWN
 

@@ -248,6 +248,14 @@ def two_kinds_of_8_bits(x, y):
     y = x.to(ntl.float8e4nv) / x.to(ntl.float8e5)
 
 
+def mapped_beside_8_bits(x, y):
+    y = ntl.map_elementwise(lambda a, b: a + b, x, x.to(ntl.float8e5))
+
+
+def chosen_beside_8_bits(x, y):
+    y = ntl.where(x > 1, 1.5, x.to(ntl.float8e5)).to(ntl.float32)
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -326,6 +334,8 @@ def filled_in_8_bits(x, y):
         (merged_in_8_bits, r"no device computes with them"),
         (floors_by_8_bits, r"no device computes with them"),
         (two_kinds_of_8_bits, r"no device computes with them"),
+        (mapped_beside_8_bits, r"no device computes with them"),
+        (chosen_beside_8_bits, r"no device computes with them"),
         (place_in_8_bits, r"no device computes with them"),
         (integers_of_8_bits, r"on any device, but this makes .*: cast twice"),
         (doubles_of_8_bits, r"on any device, but this makes .*: cast twice"),
