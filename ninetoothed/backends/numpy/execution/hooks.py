@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import itertools
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -83,7 +84,16 @@ class Outcome(NamedTuple):
             if key >= len(self.names):
                 return value
             key = self.names[key]
-        return self.assigned.get(key, value)
+        return _handed_back(self.assigned.get(key, value), value)
+
+
+def _handed_back(last: Any, value: Any) -> Any:
+    """What a parameter holds in the end, where the caller has other names than it for tiles."""
+    if type(last) is TileReference:
+        return value if last._made_from is value else last
+    if type(last) in (tuple, list) and type(value) is type(last) and len(value) == len(last):
+        return type(last)(map(_handed_back, last, value))
+    return last
 
 
 def invoke(function: Any) -> Callable[..., Outcome]:
@@ -212,12 +222,18 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     return _function("where")(Tile.of(True, dtypes.bool), *both)
 
 
-def _met(test: Any, value: Any) -> Any:
-    """What a variable holds after an `if`: where the running kernel took a way, a number is one of the kernel's."""
-    if not isinstance(test, (Tile, Size)):
+def _met(test: Any, value: Any, before: Any = None) -> Any:
+    """What a variable holds after an `if`: where the running kernel took a way, a number is one of the kernel's.
+
+    Args:
+        before: what it held before, where only the running program knows whether it was assigned.
+    """
+    if value is before or not isinstance(test, (Tile, Size)):
         return value
     if type(value) in (tuple, list):
-        return type(value)(_met(test, item) for item in value)
+        known = before if type(before) is type(value) and len(before) == len(value) else ()
+        paired = itertools.zip_longest(value, known)
+        return type(value)(_met(test, item, was) for item, was in paired)
     if type(value) is dict:
         return {key: _met(test, item) for key, item in value.items()}
     return as_tile(value) if isinstance(value, bool | int | float) else value

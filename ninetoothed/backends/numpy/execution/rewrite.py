@@ -25,7 +25,7 @@ from typing import Any
 from ninetoothed.backends.numpy.execution.functions import is_user_function, own_names
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
-from ninetoothed.backends.numpy.execution.trees import parameter_names
+from ninetoothed.backends.numpy.execution.trees import positional_names
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.source import FunctionSource
@@ -52,7 +52,7 @@ class Rewritten:
         code: runs in the user's file and lines, and returns ``__outcome__(result, {parameter:
             last value})``.
         names: the free names that stand for something else than for the user (``tl`` for ``ntl``).
-        parameters: the names of the parameters.
+        parameters: the names of the parameters that are given by their position.
     """
 
     code: types.CodeType
@@ -133,7 +133,7 @@ def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:
     return Rewritten(
         _compiled(tree, [*HOOKS, *function.__code__.co_freevars], source),
         names,
-        tuple(parameter_names(source.tree.args)),
+        tuple(positional_names(source.tree.args)),
     )
 
 

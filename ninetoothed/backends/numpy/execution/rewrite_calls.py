@@ -33,33 +33,42 @@ class CallRewriter(ExpressionRewriter):
     """Rewrites calls.
 
     Args:
-        seen: functions that are being looked at, for what they assign.
+        seen: functions that are being looked at for what they assign, with what of that is known so far.
     """
 
     def __init__(
         self,
         source: FunctionSource,
         names: Mapping[str, Any],
-        seen: frozenset[types.FunctionType] = frozenset(),
+        seen: Mapping[types.FunctionType, set[str]] = types.MappingProxyType({}),
     ) -> None:
         super().__init__(source, names)
-        self.seen = seen | {source.function}
+        self.seen = {**seen, source.function: set[str]()}
         definitions = (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
         self._defined = {definition.name for definition in definitions} - {source.tree.name}
 
     @threads.cached_property
     def assigned(self) -> set[str]:
-        """The parameters that the function assigns."""
-        return self.storing & self.assigned_in(self.source.tree.body)
+        """The parameters that the function assigns, by calls of itself too."""
+        while True:
+            known = self.seen[self.source.function]
+            found = self.storing & self.assigned_in(self.source.tree.body).keys()
+            if found == known:
+                return found
+            self.seen[self.source.function] = found
 
     @threads.cached_property
     def storing(self) -> set[str]:
         """The parameters whose assignment stores, or rebinds a variable of the caller's."""
-        return set() if sources.returns_value(self.source.tree) else self.parameters
+        tree = self.source.tree
+        return set() if sources.returns_value(tree) else set(trees.named_parameters(tree.args))
 
-    def assigned_in(self, statements: Iterable[ast.AST]) -> set[str]:
-        """The names that statements assign, by calls of helpers too."""
-        names: set[str] = set()
+    def assigned_in(self, statements: Iterable[ast.AST]) -> dict[str, bool]:
+        """The names that statements assign, by calls of helpers too, and whether they are sure to.
+
+        What is called may be known to the running program alone, and with it what it assigns.
+        """
+        names: dict[str, bool] = {}
         pending = list(statements)
         while pending:
             node = pending.pop()
@@ -69,9 +78,10 @@ class CallRewriter(ExpressionRewriter):
             if isinstance(node, ast.ClassDef):
                 continue
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
+                names[node.id] = True
             elif isinstance(node, ast.Call):
-                names |= self._known_rebound(node)
+                for name, is_sure in self._handed_over(node).items():
+                    names[name] = is_sure or names.get(name, False)
             pending.extend(ast.iter_child_nodes(node))
         return names
 
@@ -237,12 +247,16 @@ class CallRewriter(ExpressionRewriter):
         is_value = isinstance(last, ast.Return) and all(map(_only_names, before))
         return not is_value or inner.does_more(source.tree)
 
-    def _known_rebound(self, node: ast.Call) -> set[str]:
-        """The local names that a call is known to assign."""
+    def _handed_over(self, node: ast.Call) -> dict[str, bool]:
+        """The local names that a call may assign, and whether it is known to."""
         function = self.resolved(node.func)
-        if function is UNKNOWN or is_direct(function) or self._assigned_by(function) is None:
-            return set()
-        return {name for name, _ in self._rebound(node, function)}
+        if function is UNKNOWN:
+            if isinstance(node.func, ast.Attribute) and _is_of_tiles(node.func.attr):
+                return {}
+        elif is_direct(function):
+            return {}
+        is_sure = self._assigned_by(function) is not None
+        return {name: is_sure for name, _ in self._rebound(node, function)}
 
     def _assigned_by(self, function: Any) -> frozenset[int | str] | None:
         """Positions and names of the parameters that a function assigns; None where unknown."""
@@ -251,13 +265,11 @@ class CallRewriter(ExpressionRewriter):
         if not isinstance(function, types.FunctionType):
             return None
         source = sources.read(function)
-        if source.function in self.seen:
-            return frozenset()
-        assigned = type(self)(source, {}, self.seen).assigned
-        names = trees.parameter_names(source.tree.args)
-        return frozenset(
-            key for place, name in enumerate(names) if name in assigned for key in (place, name)
-        )
+        assigned = self.seen.get(source.function)
+        if assigned is None:
+            assigned = type(self)(source, {}, self.seen).assigned
+        places = enumerate(trees.positional_names(source.tree.args))
+        return frozenset({*assigned, *(place for place, name in places if name in assigned)})
 
 
 def _is_cdiv(node: ast.expr, function: Any) -> bool:

@@ -37,6 +37,9 @@ class Rewriter(CallRewriter):
         tree.args = bare_arguments(tree.args)
         self._returning: list[str] = []
         self._pending: list[ast.stmt] = []
+        #: Of the names that hold what others did before, those of others that may stay as they are.
+        self._unsure: set[str] = set()
+        self._assigned = sorted(self.assigned)
         tree.body = self._statements(tree.body)
         if not isinstance(tree.body[-1], ast.Return):
             last = [*self._pending, self._outcome(ast.Constant(None))]
@@ -70,9 +73,9 @@ class Rewriter(CallRewriter):
         return ast.copy_location(self._outcome(value), node)
 
     def _outcome(self, value: ast.expr) -> ast.Return:
-        names = sorted(self.assigned)
         last: ast.expr = ast.Dict(
-            keys=[ast.Constant(name) for name in names], values=[name_of(name) for name in names]
+            keys=[ast.Constant(name) for name in self._assigned],
+            values=[name_of(name) for name in self._assigned],
         )
         return ast.Return(hook_call("__outcome__", value, last))
 
@@ -130,7 +133,7 @@ class Rewriter(CallRewriter):
 
     def visit_For(self, node: ast.For) -> Any:
         is_unrolled = self._is_unrolled(node.iter)
-        names = set() if is_unrolled else self.assigned_in(node.body)
+        names = {} if is_unrolled else self.assigned_in(node.body)
         node.iter = self.held(node.iter) if is_unrolled else self._rounds(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
@@ -194,25 +197,27 @@ class Rewriter(CallRewriter):
         if any(sources.returns_of(node)):
             # What is given back behind it is what the running kernel chose.
             self._returning.append(test)
-        pending = [self._met(name, test) for name in sorted(names)]
+        unsure = self._before({name: False for name, is_sure in names.items() if not is_sure})
+        pending = [self._met(name, test, unsure) for name in sorted(names)]
         for way in ("body", "orelse"):
             self._pending = []
             setattr(node, way, self._statements(getattr(node, way)))
             pending = [*self._pending, *pending]
         self._pending = pending
-        return node
+        return [*self._hold(unsure, node), node]
 
-    def _met(self, name: str, test: str) -> ast.stmt:
+    def _met(self, name: str, test: str, unsure: Mapping[str, str]) -> ast.stmt:
         """A name is what both ways of an `if` made of it, if it has a value at all."""
-        met = ast.Assign(
-            [name_of(name, ast.Store())], hook_call("__met__", *map(name_of, (test, name)))
-        )
+        given = [test, name, *([unsure[name]] if name in unsure else [])]
+        met = ast.Assign([name_of(name, ast.Store())], hook_call("__met__", *map(name_of, given)))
         handlers = [ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])]
         return ast.Try([met], handlers, [], [])
 
-    def _before(self, names: set[str]) -> dict[str, str]:
+    def _before(self, names: Mapping[str, bool]) -> dict[str, str]:
         """For each name that a loop assigns, one for the value that it has before a round."""
-        return {name: self.temporary("before") for name in sorted(names)}
+        before = {name: self.temporary("before") for name in sorted(names)}
+        self._unsure |= {held for name, held in before.items() if not names[name]}
+        return before
 
     def _hold(self, before: Mapping[str, str], place: ast.AST) -> list[ast.stmt]:
         """Statements that hold the values before a loop, an ellipsis for a name that has none yet."""
@@ -233,7 +238,7 @@ class Rewriter(CallRewriter):
             placed_at(
                 ast.Try(
                     body=[
-                        ast.Assign([name_of(name, ast.Store())], _lasting(name, held)),
+                        ast.Assign([name_of(name, ast.Store())], self._lasting(name, held)),
                         ast.Assign([name_of(held, ast.Store())], self._held(name, held)),
                     ],
                     handlers=[ast.ExceptHandler(name_of("NameError"), None, [ast.Pass()])],
@@ -265,6 +270,10 @@ class Rewriter(CallRewriter):
             for name, held in before.items()
             if name not in self.parameters
         ]
+
+    def _lasting(self, name: str, held: str) -> ast.expr:
+        given = [name_of(name), name_of(held), ast.Constant(name)]
+        return hook_call("__lasting__", *given, ast.Constant(held not in self._unsure))
 
     def _held(self, name: str, held: str) -> ast.expr:
         """What a name holds before a round; an ellipsis where it held nothing before the loop."""
@@ -302,10 +311,6 @@ class Rewriter(CallRewriter):
 def _is_new(held: str) -> ast.expr:
     """Whether a name has no value before a loop."""
     return ast.Compare(name_of(held), [ast.Is()], [ast.Constant(...)])
-
-
-def _lasting(name: str, held: str) -> ast.expr:
-    return hook_call("__lasting__", name_of(name), name_of(held), ast.Constant(name))
 
 
 def _asked_in(test: ast.expr, before: Mapping[str, str], lanes: str) -> ast.expr:

@@ -15,6 +15,17 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return [parameter.arg for parameter in parameters]
 
 
+def positional_names(arguments: ast.arguments) -> list[str]:
+    """Those of a function's parameters that are given by their position."""
+    return [parameter.arg for parameter in arguments.posonlyargs + arguments.args]
+
+
+def named_parameters(arguments: ast.arguments) -> list[str]:
+    """Those of a function's parameters that are one argument each."""
+    keywords = [parameter.arg for parameter in arguments.kwonlyargs]
+    return positional_names(arguments) + keywords
+
+
 def iterated_names(tree: ast.AST) -> set[str]:
     """The names that loops and comprehensions assign."""
     loops = (n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.comprehension)))

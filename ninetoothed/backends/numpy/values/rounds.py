@@ -38,13 +38,14 @@ def rounds(function: Callable[..., Any], *bounds: Any, **keywords: Any) -> Itera
     return (Tile.of(number, dtype) for number in numbers)
 
 
-def lasting(value: Any, before: Any, name: str) -> Any:
+def lasting(value: Any, before: Any, name: str, is_assigned: bool = True) -> Any:
     """What a variable holds after a round of a loop: a lane without an element keeps what it had.
 
     A number becomes a 0-d tile, as a compiler has it.
 
     Args:
         before: what it held before the round; a tuple item by item.
+        is_assigned: whether the round is known to assign it; else a number may stay what it is.
 
     Raises:
         CompilationError: the round changed its shape or type, which a compiled loop cannot do.
@@ -52,11 +53,14 @@ def lasting(value: Any, before: Any, name: str) -> Any:
     if type(value) in (tuple, list):
         known = before if type(before) is type(value) and len(before) == len(value) else ()
         paired = itertools.zip_longest(value, known)
-        return type(value)(lasting(item, earlier, name) for item, earlier in paired)
+        return type(value)(lasting(item, was, name, is_assigned) for item, was in paired)
     if type(value) is dict:
         known = before if type(before) is dict and before.keys() == value.keys() else {}
-        return {key: lasting(item, known.get(key), name) for key, item in value.items()}
+        items = value.items()
+        return {key: lasting(item, known.get(key), name, is_assigned) for key, item in items}
     if isinstance(value, (bool, int, float)):
+        if value is before and not is_assigned:
+            return value
         value = Tile.of(value)
     if not isinstance(value, Tile) or before is None:
         return value
