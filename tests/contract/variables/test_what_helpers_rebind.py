@@ -191,6 +191,77 @@ def what_is_given_to_a_star_stays(x, n, y):
     y = v + 100 * w + 1000 * u
 
 
+# In comprehensions.
+
+
+@case(lambda x, n: x + 9)
+def for_each_element(x, n, y):
+    v = x + 0
+    [bump(v) for _ in range(3)]
+    for _ in range(2):
+        [bump(v) for _ in range(3)]
+    y = v
+
+
+@case(lambda x, n: x + 3 + 100 * (3 * x + 6))
+def for_each_of_a_generator(x, n, y):
+    v = x + 0
+    total = sum((bump(v), v)[1] for _ in range(3))
+    y = v + 100 * total
+
+
+@case(lambda x, n: (x + 3) * 100 + (x + 3) * 2)
+def in_a_condition(x, n, y):
+    v = x + 0
+    items = [v * k for k in range(3) if (bump(v), k != 1)[1]]
+    y = v * 100 + sum(items)
+
+
+@case(lambda x, n: x + 1)
+def in_what_is_gone_over(x, n, y):
+    v = x + 0
+    [0 for _ in (bump(v),)]
+    y = v
+
+
+@case(lambda x, n: x + 3)
+def in_a_comprehension_that_is_gone_over(x, n, y):
+    v = x + 0
+    items = [k for k in [(bump(v), j)[1] for j in range(3)]]  # noqa: C416
+    y = v + sum(items) - 3
+
+
+@case(lambda x, n: x + 4 + 10 * (x + 4) + 100 * (x + 1))
+def in_a_comprehension_of_another(x, n, y):
+    v = x + 0
+    items = [[(bump(v), v)[1] for _ in range(2)] for _ in range(2)]
+    y = v + 10 * items[1][1] + 100 * items[0][0]
+
+
+def _gone_over(x, n):
+    total = 0
+    for a in (1, 2):
+        x = x + 1
+        for b in (x, 5):
+            x = x + 1
+            total = total + x * a + b
+    return x * 1000 + total
+
+
+@case(_gone_over)
+def in_what_is_gone_over_within(x, n, y):
+    v = x + 0
+    items = [(bump(v), v * a + b)[1] for a in (1, 2) for b in ((bump(v), v)[1], 5)]
+    y = v * 1000 + sum(items)
+
+
+@case(lambda x, n: (x > 1) * 1 + 10 * ((1 < 2 * x) & (2 * x < 5)) + 100 * ((x > 1) & (x < 3)))
+def tiles_are_compared_in_them(x, n, y):
+    one, other = [ntl.where(1 < v < 5, 1, 0) for v in (x * 1, x * 2)]
+    either = [v > 1 and v < 3 for v in (x, x * 2)]
+    y = one + 10 * other + 100 * either[0]
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [0, 1])
 def test_it_means_what_python_says(name, n):

@@ -189,8 +189,6 @@ class CallRewriter(ExpressionRewriter):
 
     def _rebound(self, node: ast.Call, function: Any) -> list[tuple[str, int | str]]:
         """The local names handed over that the function may assign: (name, position or keyword)."""
-        if self.nested:
-            return []
         assigned = self._assigned_by(function)
         given: list[tuple[int | str | None, ast.expr]] = []
         for position, argument in enumerate(node.args):
@@ -201,7 +199,7 @@ class CallRewriter(ExpressionRewriter):
         return [
             (value.id, key)
             for key, value in given
-            if isinstance(value, ast.Name) and value.id in self.locals
+            if isinstance(value, ast.Name) and value.id in self.locals - self.own
             if key is not None and (assigned is None or key in assigned)
         ]
 

@@ -64,8 +64,8 @@ class ExpressionRewriter(ast.NodeTransformer):
         self.free = set(code.co_freevars)
         #: Names that may hold a tile without loading it: what is iterated over may be tiles.
         self.holding = self.parameters | self.free | trees.iterated_names(source.tree)
-        #: Greater than 0 within a scope of its own, where nothing of the function is bound anew.
-        self.nested = 0
+        #: The variables of the comprehensions at work, which are bound by these alone.
+        self.own: set[str] = set()
         self._count = 0
 
     # Names and places.
@@ -215,9 +215,6 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def _several(self, node: ast.BoolOp, last: Callable[[ast.expr], ast.expr]) -> ast.expr:
         """``and`` or ``or``; ``last`` sees to the last operand, which it is where what is known decides."""
-        if self.nested:
-            node.values = [*map(self.visit, node.values[:-1]), last(node.values[-1])]
-            return node
         # As on a device, an operand that does more than give a value is evaluated only where Python
         # would evaluate it; another one may be a tile, whose elements count whatever a number is.
         hooks: list[str] = []
@@ -240,7 +237,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         )
         node.test = self.visit(node.test)
         node.body, node.orelse = way(node.body), way(node.orelse)
-        if self.nested or not is_value:
+        if not is_value:
             return node
         nothing = ast.arguments([], [], None, [], [], None, [])
         ways = [ast.Lambda(nothing, each) for each in (node.body, node.orelse)]
@@ -261,8 +258,6 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.comparators = [self.visit(item) for item in node.comparators]
         if len(node.ops) == 1:
             return trees.placed_at(_compared(node.left, node.ops[0], node.comparators[0]), node)
-        if self.nested:
-            return node
         # a < b < c is a < b and b < c, for tiles too, and b is made once.
         comparisons: list[ast.expr] = []
         left = node.left
@@ -299,15 +294,32 @@ class ExpressionRewriter(ast.NodeTransformer):
         return result
 
     def _comprehension(self, node: Any) -> Any:
-        self.nested += 1
-        for generator in node.generators:
+        around, own = self.own, set[str]()
+        first: ast.expr | None = None
+        for place, generator in enumerate(node.generators):
             generator.iter = self.held(generator.iter)
+            own |= trees.stored_names(generator.target)
+            self.own = around | own
             generator.ifs = [self.visit(condition) for condition in generator.ifs]
+            if not any(isinstance(part, ast.NamedExpr) for part in ast.walk(generator.iter)):
+                continue
+            # Python has no names bound in what is gone over: that is made before, under a name.
+            items = self.temporary("items")
+            made = ast.NamedExpr(trees.name_of(items, ast.Store()), generator.iter)
+            generator.iter = trees.placed_at(trees.name_of(items), generator.iter)
+            if place == 0:
+                first = made
+            else:
+                always = ast.Tuple([made], ast.Load())
+                node.generators[place - 1].ifs.append(trees.placed_at(always, generator.iter))
         for field in ("elt", "key", "value"):
             if hasattr(node, field):
                 setattr(node, field, self.visit(getattr(node, field)))
-        self.nested -= 1
-        return node
+        self.own = around
+        if first is None:
+            return node
+        both = ast.Tuple([first, node], ast.Load())
+        return trees.placed_at(ast.Subscript(both, ast.Constant(-1), ast.Load()), node)
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = visit_DictComp = _comprehension
 
