@@ -139,6 +139,8 @@ class CallFrame(LanguageCallFrame):
             return found
 
         def keep(earlier: Any, start: int, origin: ast.AST) -> Any:
+            if isinstance(earlier, Cell) and earlier.is_former:
+                return earlier
             if not isinstance(earlier, Cell) or earlier.stores:
                 return self.kept(earlier, start, origin)
             value, plain = held[origin]
