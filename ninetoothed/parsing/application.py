@@ -13,15 +13,14 @@ from ninetoothed.parsing import source
 from ninetoothed.parsing.bindings import is_name
 from ninetoothed.parsing.compile_time import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
-from ninetoothed.parsing.holds import Loaded, ReadLater
+from ninetoothed.parsing.holds import Loaded, Loan, ReadLater
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import is_inlined, unbound, value_of
 from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.statements import StatementFrame
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
-from ninetoothed.program.effects import names_read
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import at
+from ninetoothed.program.nodes import Load, SourceLoad, at
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 
@@ -225,20 +224,11 @@ class FunctionFrame(StatementFrame):
     ) -> None:
         counts = assigned_names(self.function.tree.body)
         rebinds = source.returns_value(self.function.tree)
-        paired = self._paired(arguments, keywords, node)
-        if not rebinds:
-            self._check_given_once(paired, counts, node)
+        paired = self._paired(arguments, keywords)
         for name, item in paired.items():
             if isinstance(item, Cell) and not item.stores:
-                if not rebinds and name in counts and item.is_former:
-                    raise self._mismatch(
-                        f"assigns {name!r}, and gets a variable as it that a later argument assigns: assign "
-                        "that before the call",
-                        node,
-                    )
                 if not rebinds and name in counts:
-                    self.check_one_tile(name, item.value, node)
-                    self._check_own(name, item, node)
+                    self.check_one_tile(name, item.value)
                 if rebinds and name not in counts:
                     # Its own, which is named as soon as a helper that it calls may rebind it.
                     value = self._held_by(copy_of(item.value), name, node)
@@ -254,13 +244,13 @@ class FunctionFrame(StatementFrame):
                     self.cells[name] = Cell(item.name, value, stores=True, is_stable=True)
                     continue
             elif not rebinds and name in counts:
-                self.check_one_tile(name, item, node)
-                self._check_kept(name, item, node)
+                self.check_one_tile(name, item)
             if isinstance(item, Cell):
                 # A variable handed over is the caller's own: assigning it rebinds it there.
                 item.name = item.name or self.state.fresh(name)
                 item.is_stable = item.is_stable and name not in counts
                 self.cells[name] = item
+                self._lend(name, item)
                 continue
             cell = Cell(
                 self.state.fresh(name, f"{self.function.name}_{name}"),
@@ -270,56 +260,37 @@ class FunctionFrame(StatementFrame):
             assert self.caller is not None
             cell.value = self._held_by(self.caller_held(cell, item, node), name, node)
             self.cells[name] = cell
+            if not (rebinds or cell.stores or isinstance(item, Known)):
+                node_of = item.node if isinstance(item, Runtime) else None
+                is_place = isinstance(node_of, ast.Name | Load | SourceLoad)
+                self.loans[name] = Loan(self, name, cell, is_value=True, is_place=is_place)
         self._make_locals(counts)
 
-    def _check_kept(self, name: str, item: Value, node: ast.AST) -> None:
-        """Raise where what the helper assigns goes nowhere: to a value that it does not read afterwards either."""
-        is_place = isinstance(item, Tile) and item.is_complete
-        if (
-            not is_place
-            and not isinstance(item, Known)
-            and name not in names_read(self.function.tree)
-        ):
-            raise self._mismatch(
-                f"assigns {name!r} and never reads it, and what it gets as it is a value: what is assigned is "
-                "lost. Give it the tile, or a variable, by its name",
-                node,
+    def _lend(self, name: str, cell: Cell) -> None:
+        """Has a parameter stand for a variable of the caller's."""
+        caller, refusal = self.caller, ""
+        assert caller is not None
+        if cell.is_former:
+            refusal = (
+                "gets a variable as it that a later argument assigns: assign that before the call"
             )
-
-    def _check_given_once(
-        self, paired: dict[str, Value | Cell], counts: dict[str, int], node: ast.AST
-    ) -> None:
-        """Raise where a variable is given twice that the helper assigns: one name would change the other."""
-        given: dict[Cell, str] = {}
-        for name, item in paired.items():
-            if not isinstance(item, Cell) or item.stores:
-                continue
-            other = given.setdefault(item, name)
-            if other != name and (name in counts or other in counts):
-                raise self._mismatch(
-                    f"gets one variable as {other!r} and as {name!r}, and assigns to it: give it another "
-                    "variable, or have it return the value",
-                    node,
-                )
-
-    def _check_own(self, name: str, item: Cell, node: ast.AST) -> None:
-        """Raise where a variable that the helper assigns is not the caller's, but one around the caller."""
-        assert self.caller is not None
-        is_tile = isinstance(item.value, Tile) and item.value.is_complete
-        if not is_tile and item not in self.caller.cells.values():
-            raise self._mismatch(
-                f"assigns {name!r}, and {self.caller.function.name!r} gives it a variable of the function "
-                "around: return the value and assign it",
-                node,
+        elif cell in caller.own.values():
+            refusal = "gets the variable of a comprehension as it: write a loop"
+        elif cell not in caller.cells.values():
+            refusal = (
+                f"{caller.function.name!r} gives it a variable of the function around: return the value "
+                "and assign it"
             )
+        parent = next((loan for loan in caller.loans.values() if loan.cell is cell), None)
+        cell.is_lent = True
+        self.loans[name] = Loan(self, name, cell, cell.value, parent, refusal)
 
-    def check_one_tile(self, name: str, item: Value | None, node: ast.AST) -> None:
+    def check_one_tile(self, name: str, item: Value | None) -> None:
         """Raise where a parameter that is assigned gets a tile that only the running kernel chooses."""
         if self.is_choice_of_tiles(item):
-            raise self._mismatch(
+            raise self.mismatch(
                 f"assigns {name!r}, and only the running kernel knows which tile is given: call it in "
-                "both ways of an `if`",
-                node,
+                "both ways of an `if`"
             )
 
     def _held_by(self, value: Any, name: str, node: ast.AST) -> Any:
@@ -344,7 +315,7 @@ class FunctionFrame(StatementFrame):
         return caller.held(cell, value, node)
 
     def _paired(
-        self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST
+        self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell]
     ) -> dict[str, Value | Cell]:
         """Arguments by parameter name, as Python pairs them."""
         signature = self.function.tree.args
@@ -356,9 +327,8 @@ class FunctionFrame(StatementFrame):
         if signature.vararg is not None:
             paired[signature.vararg.arg] = Group(tuple(self._plain(item) for item in extra))
         elif extra:
-            raise self._mismatch(
-                f"takes {len(positional)} positional arguments, and {len(arguments)} are given",
-                node,
+            raise self.mismatch(
+                f"takes {len(positional)} positional arguments, and {len(arguments)} are given"
             )
         others: dict[str, Value] = {}
         for key, item in keywords.items():
@@ -366,22 +336,23 @@ class FunctionFrame(StatementFrame):
                 if signature.kwarg is not None:
                     others[key] = self._plain(item)
                     continue
-                raise self._mismatch(f"has no parameter {key!r}", node)
+                raise self.mismatch(f"has no parameter {key!r}")
             if key in paired:
-                raise self._mismatch(f"is given {key!r} twice", node)
+                raise self.mismatch(f"is given {key!r} twice")
             paired[key] = item
         for name in names:
             if name not in paired:
                 if name not in self.function.defaults:
-                    raise self._mismatch(f"needs {name!r}, which is not given", node)
+                    raise self.mismatch(f"needs {name!r}, which is not given")
                 paired[name] = self.function.defaults[name]
         if signature.kwarg is not None:
             paired[signature.kwarg.arg] = Named(tuple(others.values()), tuple(others))
         return paired
 
-    def _mismatch(self, problem: str, node: ast.AST) -> Exception:
-        assert self.caller is not None
-        return self.caller.error(node, f"The helper {self.function.name!r} {problem}.")
+    def mismatch(self, problem: str) -> Exception:
+        """The error, at the call, for a helper that cannot be called so."""
+        assert self.caller is not None and self.call is not None
+        return self.caller.error(self.call, f"The helper {self.function.name!r} {problem}.")
 
     def result(self) -> Value:
         returned = self.run(list(self.function.tree.body))

@@ -56,6 +56,7 @@ class AssignmentFrame(CallFrame):
         if annotation is language_member("constexpr") and isinstance(value, Runtime) and is_local:
             assert isinstance(node.target, ast.Name)
             cell = self._target(node.target)
+            self.assigns(node.target.id, node.target)
             self.state.block.append(self.assignment(cell.name, value.node, node, True))
             cell.value = Runtime(self.name(cell.name, node))
             return
@@ -75,6 +76,8 @@ class AssignmentFrame(CallFrame):
             target = self._kept_target(target, middle, node)
         result = self.binary(left, node.op, right, node)
         if isinstance(target, Cell):
+            assert isinstance(node.target, ast.Name)
+            self.assigns(node.target.id, node.target)
             self._check_own_list(target, left, node)
             self._rebind(target, left, right, result, node)
         else:
@@ -189,7 +192,9 @@ class AssignmentFrame(CallFrame):
             assert isinstance(cell.value, Tile)
             self.assigned(cell.value, node)
             self.store(cell.value, [], value, node)
-        elif holds:
+            return
+        self.assigns(target.id, target)
+        if holds:
             cell.value = self.held(cell, value, node)
         else:
             self.bind(cell, value, node)
@@ -320,6 +325,7 @@ class AssignmentFrame(CallFrame):
         for element in target.elts:
             if isinstance(element, ast.Name) and not self._target(element).stores:
                 cells.append(self._target(element))
+                self.assigns(element.id, element)
             elif isinstance(element, ast.Starred):
                 raise self.error(element, "A star needs a tuple whose length is known.")
             else:

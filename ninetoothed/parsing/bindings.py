@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.parsing.holds import Hold, ReadLater
+from ninetoothed.parsing.holds import Hold, Loan, ReadLater, is_read_after
 from ninetoothed.parsing.objects import literal
 from ninetoothed.parsing.order import OrderFrame
 from ninetoothed.parsing.values import (
@@ -118,6 +118,67 @@ class BindingFrame(OrderFrame):
             if names_read(value.node) or reads_memory(value.node):
                 return Runtime(self.saved(value.node, node, "value"))
         return value
+
+    # Variables that helpers are given.
+
+    def lookup(self, name: str, node: ast.AST) -> Value | Cell:
+        """The variable or the free name's value; a variable that a helper has as its own is not changed by it."""
+        found = super().lookup(name, node)
+        if isinstance(found, Cell) and found.is_lent and self.cells.get(name) is found:
+            use = self.loans.get(name), found, name, node
+            self.state.holds.uses.append((self.state.holds.now(), *use))
+            self._check_use(*use)
+        return found
+
+    def _check_use(self, loan: Loan | None, cell: Cell, name: str, node: ast.AST) -> None:
+        changed = cell.changed_by
+        if changed is None or cell.value is changed.given:
+            return
+        if changed not in (loan.line() if loan else ()):
+            raise self.state.frames[-1].error(
+                node,
+                f"The helper {changed.frame.function.name!r} gets one variable as {changed.name!r}, assigns to "
+                f"it, and uses it as {name!r}, too: give it another variable, or have it return the value.",
+            )
+
+    def check_rounds(self, start: int) -> None:
+        """Raises where a round of a loop that began then uses what the one before it changed by another name."""
+        self.state.holds.check_rounds(start)
+        for moment, *use in self.state.holds.uses:
+            if moment > start:
+                self._check_use(*use)
+
+    def assigns(self, name: str, node: ast.AST) -> None:
+        """Notes that a name is assigned.
+
+        Raises:
+            ApplicationError: it is a parameter, and the variable that it stands for is no one's to rebind.
+        """
+        loan, place = self.loans.get(name), node
+        if loan is None or self.cells[name] is not loan.cell:
+            return
+        *_, given = loan.line()
+        is_read = False
+        for each in loan.line():
+            frame = each.frame
+            names = [key for key, other in frame.loans.items() if other.cell is each.cell]
+            if len(names) > 1:
+                raise frame.mismatch(
+                    f"gets one variable as {names[0]!r} and as {names[1]!r}, and assigns to it: give it "
+                    "another variable, or have it return the value"
+                )
+            if each.refusal:
+                raise frame.mismatch(f"assigns {each.name!r}, and {each.refusal}")
+            if given.is_value and not is_read:
+                tree = frame.function.tree
+                is_read = is_read_after(tree, each.name, place, not given.is_place)
+            if each.is_value and not is_read:
+                raise frame.mismatch(
+                    f"assigns {each.name!r} and does not read it afterwards, and what it gets as it is a "
+                    "value: what is assigned is lost. Give it the tile, or a variable, by its name"
+                )
+            place = frame.call
+        loan.cell.changed_by = loan
 
     # Names that stand for tiles.
 

@@ -263,6 +263,8 @@ class CallFrame(LanguageCallFrame):
             return result
         finally:
             self.state.frames.pop()
+            for loan in frame.loans.values():
+                loan.end()
 
     def check_recursion(self, node: ast.AST) -> None:
         """Raise if this function is being evaluated already, as deep as a helper may call itself."""

@@ -389,6 +389,7 @@ class ExpressionFrame(ElementFrame):
         if cell.stores:
             raise self.error(node, "`:=` cannot store to a tile: use a statement of its own.")
         self.bind(cell, self.evaluate(node.value), node)
+        self.assigns(node.target.id, node.target)
         return self.read(cell, node.target.id, node)
 
     def _evaluate_JoinedStr(self, node: ast.JoinedStr) -> Value:

@@ -14,7 +14,7 @@ from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, element_type
 from ninetoothed.parsing import values
 from ninetoothed.parsing.compile_time import Decisions
-from ninetoothed.parsing.holds import Holds
+from ninetoothed.parsing.holds import Holds, Loan
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
@@ -110,6 +110,8 @@ class Frame:
         self.call = call
         self.caller = state.frames[-1] if state.frames else None
         self.cells: dict[str, values.Cell] = {}
+        #: By parameter, what a helper that returns nothing was given.
+        self.loans: dict[str, Loan] = {}
         #: The variables of the comprehensions at work, which a function defined there goes on seeing.
         self.own: dict[str, values.Cell] = {}
         self.is_isolated = False

@@ -8,6 +8,9 @@ anew, and that name loads where it begins to stand for the tile (`ReadLater`).
 Whether two names stand for one tile only the running kernel may know, by their indices. Where one of them is stored
 to and the other is read and stored to, as both are by ``for each in (y[i], y[j]): add_one(each)``, all names of
 the parameter's tiles are views: they read what the tile is now.
+
+A parameter of a helper that returns nothing may stand for a variable of the caller's, which assigning it rebinds: see
+`Loan`.
 """
 
 from __future__ import annotations
@@ -54,6 +57,43 @@ class ReadLater(Exception):
         self.is_certain = is_certain
 
 
+@dataclass(frozen=True, eq=False)
+class Loan:
+    """What a helper that returns nothing was given as a parameter, where assigning that stores to no tile.
+
+    Attributes:
+        frame: the helper's.
+        name: the parameter.
+        cell: the variable that it stands for.
+        given: what that held; on a way that does not assign the parameter it still does.
+        parent: the caller's own loan of that variable; None where the caller has it of itself.
+        refusal: why the parameter cannot be assigned; empty where it can.
+        is_value: whether what was given is a value, which nothing but the helper sees.
+        is_place: whether it was read off a tile or a variable, to which it might be taken for another name.
+    """
+
+    frame: Any
+    name: str
+    cell: Any
+    given: Any = None
+    parent: Loan | None = None
+    refusal: str = ""
+    is_value: bool = False
+    is_place: bool = False
+
+    def line(self) -> Iterator[Loan]:
+        """The loan, and those that it was made of."""
+        loan: Loan | None = self
+        while loan is not None:
+            yield loan
+            loan = loan.parent
+
+    def end(self) -> None:
+        """The helper returns: what it assigned, the variable that it was given holds."""
+        if self.cell.changed_by is self:
+            self.cell.changed_by = self.parent
+
+
 @dataclass
 class Loaded:
     """What is known of an application's names after it was parsed before.
@@ -86,6 +126,7 @@ class Holds:
         stores: when a tile was stored to, which, and the names that see it.
         changes: when elements of a parameter's were changed, and of which.
         reads: when a name was read, and which tile it stands for.
+        uses: when a variable that was lent was read: the loan, if any, the variable, its name and the place.
     """
 
     loaded: Loaded = field(default_factory=Loaded)
@@ -93,6 +134,7 @@ class Holds:
     stores: list[tuple[int, Any, frozenset[Hold]]] = field(default_factory=list)
     changes: list[tuple[int, Any]] = field(default_factory=list)
     reads: list[tuple[int, Any]] = field(default_factory=list)
+    uses: list[tuple[int, Loan | None, Any, str, ast.AST]] = field(default_factory=list)
 
     def now(self) -> int:
         """The next moment."""
@@ -137,6 +179,56 @@ class Holds:
         """Whether elements of a tile may have been changed since a name stands for it."""
         since = min(hold.moment for hold in tile.held.line())
         return any(moment > since and item is tile.parameter for moment, item in self.changes)
+
+
+def is_read_after(tree: ast.FunctionDef, name: str, place: ast.AST, is_repeated: bool) -> bool:
+    """Whether a function reads a name after a place in it, as far as its text says.
+
+    Args:
+        is_repeated: whether what stands before the place within a loop counts, for the next round.
+    """
+    above = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    if any(_reads(node, name) for node in above if isinstance(node, ast.FunctionDef | ast.Lambda)):
+        return True
+    child = place
+    while child is not tree:
+        if child not in above:
+            return True
+        node = above[child]
+        parts = _in_order(node)
+        is_round = is_repeated and isinstance(node, _ROUNDS) and child is not parts[0]
+        later = parts if is_round else parts[parts.index(child) + 1 :]
+        if isinstance(node, ast.If | ast.IfExp) and child is not node.test:
+            # It is one way or the other.
+            others = node.orelse if isinstance(node.orelse, list) else [node.orelse]
+            later = [part for part in later if (part in others) is (child in others)]
+        if any(_reads(part, name) for part in later):
+            return True
+        child = node
+    return False
+
+
+_ROUNDS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
+
+
+def _in_order(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node as they are evaluated."""
+    parts = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For):
+        first = node.iter if isinstance(node, ast.For) else node.value
+        parts.sort(key=lambda part: part is not first)
+    elif isinstance(node, ast.ListComp | ast.GeneratorExp):
+        parts.sort(key=lambda part: part is node.elt)
+    elif isinstance(node, ast.comprehension):
+        parts.sort(key=lambda part: part is not node.iter)
+    return parts
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    """Whether a node reads a name, as what `+=` assigns is read."""
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name]
+    augmented = [part.target for part in ast.walk(node) if isinstance(part, ast.AugAssign)]
+    return any(isinstance(part.ctx, ast.Load) or part in augmented for part in names)
 
 
 def _is_same(one: Any, other: Any) -> bool:

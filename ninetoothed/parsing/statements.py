@@ -385,7 +385,7 @@ class StatementFrame(AssignmentFrame):
             _restore(self.state.constants, constants)
             for cell, value in before.items():
                 cell.value = value
-        self.state.holds.check_rounds(began)
+        self.check_rounds(began)
         for cell in sorted(carried, key=lambda item: item.name):
             if before.get(cell) is None and not is_static:
                 # After a loop of no rounds Python would raise, and Triton after any.

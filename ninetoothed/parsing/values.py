@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ninetoothed.parsing.holds import Hold
+from ninetoothed.parsing.holds import Hold, Loan
 from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
 from ninetoothed.tensors.views import View
 
@@ -243,6 +243,8 @@ class Cell:
         stores: whether assigning it stores to the tile that it holds.
         is_stable: whether no more than one statement assigns it.
         is_former: whether it is what a variable was that a later argument of the same call assigns.
+        is_lent: whether it was given to a helper that may rebind it.
+        changed_by: the last loan that was assigned, of those that are out.
     """
 
     name: str
@@ -250,6 +252,8 @@ class Cell:
     stores: bool = False
     is_stable: bool = False
     is_former: bool = False
+    is_lent: bool = False
+    changed_by: Loan | None = None
     item_names: dict[str, str] = field(default_factory=dict)
 
 

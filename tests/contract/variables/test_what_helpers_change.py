@@ -173,7 +173,10 @@ def test_a_value_may_be_what_a_helper_goes_on_with():
 @pytest.mark.parametrize(
     ("application", "message"),
     [
-        (an_item_of_a_list, "assigns 'destination' and never reads it.*is lost. Give it the tile"),
+        (
+            an_item_of_a_list,
+            "assigns 'destination' and does not read it afterwards.*is lost. Give it the tile",
+        ),
         (an_entry_of_a_dictionary, "what is assigned is lost"),
         (a_value, "what is assigned is lost"),
         (one_variable_twice, "gets one variable as 'p' and as 'q'"),
