@@ -191,6 +191,45 @@ def what_is_given_to_a_star_stays(x, n, y):
     y = v + 100 * w + 1000 * u
 
 
+def by_place_alone(p, /, **rest):
+    p = p + rest["p"]
+
+
+@case(lambda x, n: 3 * x + 200 * x)
+def what_a_keyword_of_the_same_name_gives_stays(x, n, y):
+    v, w = x + 0, x * 2
+    by_place_alone(v, p=w)
+    y = v + 100 * w
+
+
+class Times:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def times(self, p):
+        p = p * self.factor
+
+    def through(self, p):
+        self.times(p)
+
+
+def scaled(factor, p):
+    p = p * factor
+
+
+TIMES, THREE_TIMES = Times(5), functools.partial(scaled, 3)
+
+
+@case(lambda x, n: 25 * x + 900 * x)
+def through_bound_ones(x, n, y):
+    v, w = x + 0, x * 1
+    TIMES.through(v)
+    TIMES.times(v)
+    THREE_TIMES(w)
+    applied(THREE_TIMES, w)
+    y = v + 100 * w
+
+
 # In comprehensions.
 
 

@@ -72,18 +72,18 @@ def assign(current: Any, value: Any) -> Any:
 
 
 class Outcome(NamedTuple):
-    """What a helper returned, and what it assigned to its parameters last."""
+    """What a helper returned, and what it assigned to its parameters last, by place and by keyword.
+
+    The first ``bound`` places are not the caller's to give.
+    """
 
     result: Any
-    assigned: Mapping[str, Any]
-    names: tuple[str, ...] = ()
+    assigned: Mapping[int | str, Any]
+    bound: int = 0
 
     def last(self, key: int | str, value: Any) -> Any:
         """The last value of the parameter handed over at ``key``; ``value`` if never assigned."""
-        if isinstance(key, int):
-            if key >= len(self.names):
-                return value
-            key = self.names[key]
+        key = key + self.bound if isinstance(key, int) else key
         return _handed_back(self.assigned.get(key, value), value)
 
 
@@ -126,7 +126,7 @@ def _shifted(function: Callable[..., Outcome], count: int) -> Callable[..., Outc
 
     def call(*arguments: Any, **keywords: Any) -> Outcome:
         outcome = function(*arguments, **keywords)
-        return outcome._replace(names=outcome.names[count:])
+        return outcome._replace(bound=outcome.bound + count)
 
     return call
 
@@ -157,11 +157,7 @@ def called_back(function: Any) -> Callable[..., Any]:
 def rewritten(function: Any, is_triton: bool = False) -> types.FunctionType:
     """The rewritten form of a user's function."""
     plain, code = rewrite(function, is_triton)
-
-    def outcome(result: Any, assigned: Mapping[str, Any]) -> Outcome:
-        return Outcome(result, assigned, code.parameters)
-
-    return code.bound(plain, {**_HOOKS, "__outcome__": outcome})
+    return code.bound(plain, _HOOKS)
 
 
 def _stops(value: Any, on: bool) -> bool:
@@ -378,6 +374,7 @@ _HOOKS: dict[str, Any] = {
     "__place__": place,
     "__position__": position,
     "__invoke__": invoke,
+    "__outcome__": Outcome,
     "__function__": called_back,
     "__lasting__": lasting,
     "__reached__": _note_reached,

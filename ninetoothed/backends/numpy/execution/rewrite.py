@@ -25,7 +25,6 @@ from typing import Any
 from ninetoothed.backends.numpy.execution.functions import is_user_function, own_names
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
-from ninetoothed.backends.numpy.execution.trees import positional_names
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.source import FunctionSource
@@ -49,15 +48,13 @@ class Rewritten:
     """A function's code, rewritten.
 
     Attributes:
-        code: runs in the user's file and lines, and returns ``__outcome__(result, {parameter:
-            last value})``.
+        code: runs in the user's file and lines, and returns ``__outcome__(result, {place or keyword
+            of a parameter: last value})``.
         names: the free names that stand for something else than for the user (``tl`` for ``ntl``).
-        parameters: the names of the parameters that are given by their position.
     """
 
     code: types.CodeType
     names: Mapping[str, Any]
-    parameters: tuple[str, ...]
 
     def bound(self, function: types.FunctionType, hooks: Mapping[str, Any]) -> types.FunctionType:
         """The code as a function, with the globals, closure and defaults of the user's."""
@@ -130,11 +127,7 @@ def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:
     rewriter = Rewriter(source, names)
     rewriter.truncates = is_triton
     tree = rewriter.function(copy.deepcopy(source.tree))
-    return Rewritten(
-        _compiled(tree, [*HOOKS, *function.__code__.co_freevars], source),
-        names,
-        tuple(positional_names(source.tree.args)),
-    )
+    return Rewritten(_compiled(tree, [*HOOKS, *function.__code__.co_freevars], source), names)
 
 
 def _compiled(tree: ast.FunctionDef, free: Iterable[str], source: FunctionSource) -> types.CodeType:

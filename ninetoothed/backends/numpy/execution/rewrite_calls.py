@@ -61,7 +61,7 @@ class CallRewriter(ExpressionRewriter):
     def storing(self) -> set[str]:
         """The parameters whose assignment stores, or rebinds a variable of the caller's."""
         tree = self.source.tree
-        return set() if sources.returns_value(tree) else set(trees.named_parameters(tree.args))
+        return set() if sources.returns_value(tree) else {*trees.argument_keys(tree.args).values()}
 
     def assigned_in(self, statements: Iterable[ast.AST]) -> dict[str, bool]:
         """The names that statements assign, by calls of helpers too, and whether they are sure to.
@@ -257,7 +257,7 @@ class CallRewriter(ExpressionRewriter):
         return {name: is_sure for name, _ in self._rebound(node, function)}
 
     def _assigned_by(self, function: Any) -> frozenset[int | str] | None:
-        """Positions and names of the parameters that a function assigns; None where unknown."""
+        """Places and keywords of the parameters that a function assigns; None where unknown."""
         if is_triton_function(function):
             return frozenset()
         if not isinstance(function, types.FunctionType):
@@ -266,8 +266,8 @@ class CallRewriter(ExpressionRewriter):
         assigned = self.seen.get(source.function)
         if assigned is None:
             assigned = type(self)(source, {}, self.seen).assigned
-        places = enumerate(trees.positional_names(source.tree.args))
-        return frozenset({*assigned, *(place for place, name in places if name in assigned)})
+        keys = trees.argument_keys(source.tree.args)
+        return frozenset(key for key, name in keys.items() if name in assigned)
 
 
 def _is_cdiv(node: ast.expr, function: Any) -> bool:

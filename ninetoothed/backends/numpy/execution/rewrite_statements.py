@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed.backends.numpy.execution.rewrite_calls import CallRewriter
 from ninetoothed.backends.numpy.execution.trees import (
+    argument_keys,
     bare_arguments,
     hook_call,
     name_of,
@@ -39,7 +40,8 @@ class Rewriter(CallRewriter):
         self._pending: list[ast.stmt] = []
         #: Of the names that hold what others did before, those of others that may stay as they are.
         self._unsure: set[str] = set()
-        self._assigned = sorted(self.assigned)
+        keys = argument_keys(tree.args)
+        self._assigned = {key: name for key, name in keys.items() if name in self.assigned}
         tree.body = self._statements(tree.body)
         if not isinstance(tree.body[-1], ast.Return):
             last = [*self._pending, self._outcome(ast.Constant(None))]
@@ -74,8 +76,8 @@ class Rewriter(CallRewriter):
 
     def _outcome(self, value: ast.expr) -> ast.Return:
         last: ast.expr = ast.Dict(
-            keys=[ast.Constant(name) for name in self._assigned],
-            values=[name_of(name) for name in self._assigned],
+            keys=[ast.Constant(key) for key in self._assigned],
+            values=[name_of(name) for name in self._assigned.values()],
         )
         return ast.Return(hook_call("__outcome__", value, last))
 

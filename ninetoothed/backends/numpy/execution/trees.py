@@ -15,15 +15,13 @@ def parameter_names(arguments: ast.arguments) -> list[str]:
     return [parameter.arg for parameter in parameters]
 
 
-def positional_names(arguments: ast.arguments) -> list[str]:
-    """Those of a function's parameters that are given by their position."""
-    return [parameter.arg for parameter in arguments.posonlyargs + arguments.args]
-
-
-def named_parameters(arguments: ast.arguments) -> list[str]:
-    """Those of a function's parameters that are one argument each."""
-    keywords = [parameter.arg for parameter in arguments.kwonlyargs]
-    return positional_names(arguments) + keywords
+def argument_keys(arguments: ast.arguments) -> dict[int | str, str]:
+    """A function's parameters that are one argument each, by their place and by their keyword."""
+    positional = arguments.posonlyargs + arguments.args
+    by_place: dict[int | str, str] = {
+        place: parameter.arg for place, parameter in enumerate(positional)
+    }
+    return by_place | {each.arg: each.arg for each in arguments.args + arguments.kwonlyargs}
 
 
 def iterated_names(tree: ast.AST) -> set[str]:
