@@ -14,6 +14,7 @@ from ninetoothed.language.dtypes import DType
 from ninetoothed.language.signatures import signature_of
 from ninetoothed.parsing.builtin_calls import call_builtin
 from ninetoothed.parsing.frames import State
+from ninetoothed.parsing.holds import Loan
 from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import Bound, is_inlined, is_triton_function, unbound
 from ninetoothed.parsing.values import (
@@ -290,6 +291,37 @@ class CallFrame(LanguageCallFrame):
     def keep_variables(self, node: ast.AST) -> None:
         """Has this function's variables stay what they are, for a function that it gives back."""
         raise NotImplementedError
+
+    # Variables that helpers are given.
+
+    def lookup(self, name: str, node: ast.AST) -> Value | Cell:
+        """The variable or the free name's value; a variable that a helper has as its own is not changed by it."""
+        found = super().lookup(name, node)
+        if isinstance(found, Cell) and found.is_lent and self.cells.get(name) is found:
+            use = self.loans.get(name), found, name, node
+            self.state.holds.uses.append((self.state.holds.now(), *use))
+            self._check_use(*use)
+        return found
+
+    def _check_use(self, loan: Loan | None, cell: Cell, name: str, node: ast.AST) -> None:
+        changed = cell.changed_by
+        if changed is None or cell.value is changed.given:
+            return
+        if changed not in (loan.line() if loan else ()):
+            raise self.state.frames[-1].error(
+                node,
+                f"The helper {changed.frame.function.name!r} gets one variable as {changed.name!r}, assigns to "
+                f"it, and uses it as {name!r}, too: give it another variable, or have it return the value.",
+            )
+
+    def check_rounds(self, start: int) -> None:
+        """Raises where a round of a loop that began then uses what the one before it changed by another name."""
+        self.state.holds.check_rounds(start)
+        for moment, *use in self.state.holds.uses:
+            if moment > start:
+                self._check_use(*use)
+
+    # Functions that the language calls back.
 
     def helper(self, function: Function, node: ast.Call) -> str:
         captures = _captures(function)

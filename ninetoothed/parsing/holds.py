@@ -123,18 +123,18 @@ class Holds:
     Attributes:
         loaded: which names load at once.
         moment: counts what happens.
+        uses: when a variable that was lent was read: the loan, if any, the variable, its name and the place.
         stores: when a tile was stored to, which, and the names that see it.
         changes: when elements of a parameter's were changed, and of which.
         reads: when a name was read, and which tile it stands for.
-        uses: when a variable that was lent was read: the loan, if any, the variable, its name and the place.
     """
 
     loaded: Loaded = field(default_factory=Loaded)
     moment: int = 0
+    uses: list[tuple[int, Loan | None, Any, str, ast.AST]] = field(default_factory=list)
     stores: list[tuple[int, Any, frozenset[Hold]]] = field(default_factory=list)
     changes: list[tuple[int, Any]] = field(default_factory=list)
     reads: list[tuple[int, Any]] = field(default_factory=list)
-    uses: list[tuple[int, Loan | None, Any, str, ast.AST]] = field(default_factory=list)
 
     def now(self) -> int:
         """The next moment."""
