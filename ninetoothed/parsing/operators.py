@@ -175,7 +175,8 @@ class OperatorFrame(ComparisonFrame):
             if not statements or self.are_values(statements, named):
                 given |= named
                 set_cells(named)
-            if truth is wanted and not is_last and not statements:
+            if truth is wanted and not is_last and not (parts and statements):
+                self.state.block.extend(statements)
                 continue
             expression = self.expression(value, operand)
             if parts and statements and not self.are_values(statements, named):

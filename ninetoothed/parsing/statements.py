@@ -206,7 +206,7 @@ class StatementFrame(AssignmentFrame):
         if node.orelse:
             raise self.error(node.orelse[0], "`else` after a loop is not supported.")
         value = self._loaded(node.iter)
-        if isinstance(value, Range) and _is_zero(value.arguments[2:]):
+        if isinstance(value, Range) and Known(0) in value.arguments[2:]:
             raise self.error(node.iter, "The step of a range cannot be 0.")
         if not isinstance(value, Range) or self._is_unrolled(value, node.iter):
             steps: list[ast.stmt | _Bound] = []
@@ -330,6 +330,9 @@ class StatementFrame(AssignmentFrame):
         if truth is False:
             del self.state.block[start:]
             self.back(held)
+            # It is asked once, for what it does.
+            self.condition(node.test)
+            set_cells(self.given_by(node.test)[False])
             return
         if truth is True:
             raise self.error(node.test, "This loop never ends: its condition is always true.")
@@ -443,8 +446,3 @@ def _restore(names: set[str], earlier: set[str]) -> None:
     """Make a set what it was; others hold it too."""
     names.clear()
     names |= earlier
-
-
-def _is_zero(step: tuple[Value, ...]) -> bool:
-    """Whether a range's third argument is given, and 0."""
-    return any(isinstance(value, Known) and value.object == 0 for value in step)

@@ -100,6 +100,62 @@ def test_a_helper_is_what_its_own_helpers_make_of_it(order):
         torch.testing.assert_close(y, x * 2 if inner is doubled else x)
 
 
+def one_helper_or_another(x, n, y):
+    y = x
+    put(y, y * 2) or put(y, y + 1)
+
+
+def a_helper_after_what_a_number_asks(x, n, y):
+    y = x
+    (n > 9 and put(y, y * 5)) or put(y, y * 2) or put(y, y + 1)
+
+
+def a_value_behind_helpers(x, n, y):
+    y = x
+    y = put(y, y * 2) or put(y, y + 1) or y * 1
+
+
+def a_helper_that_a_loop_asks(x, n, y):
+    y = x * 2
+    while put(y, y + 1):
+        y = x * 100
+
+
+def two_helpers_that_a_loop_asks(x, n, y):
+    y = x
+    while put(y, y * 2) or put(y, y + 1):
+        y = x * 100
+
+
+def a_variable_that_a_loops_helper_changes(x, n, y):
+    v = x * 1
+    while doubled(v):
+        v = v * 100
+    y = v + 1
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        one_helper_or_another,
+        a_helper_after_what_a_number_asks,
+        a_value_behind_helpers,
+        a_helper_that_a_loop_asks,
+        two_helpers_that_a_loop_asks,
+        a_variable_that_a_loops_helper_changes,
+    ],
+)
+def test_a_helper_that_returns_nothing_does_what_it_does_where_it_is_a_condition(application):
+    kernel = ninetoothed.make(
+        lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.arange(1.0, 4), torch.full((3,), float("nan"))
+    kernel(x, 2, y)
+    torch.testing.assert_close(y, x * 2 + 1)
+
+
 def greatest_in_a_dictionary(x, y):
     state = {"greatest": ntl.full((4,), -100.0, ntl.float32)}
     for k in range(x.shape[0]):
