@@ -345,7 +345,8 @@ class AssignmentFrame(CallFrame):
         return Listed(self._comprehended(node))
 
     def _evaluate_GeneratorExp(self, node: ast.GeneratorExp) -> Value:
-        return Group(self._comprehended(node))
+        items = self._comprehended(node)
+        return self.iterator(items, is_as_made=self.watched(node))
 
     def _comprehended(self, node: ast.ListComp | ast.GeneratorExp) -> tuple[Value, ...]:
         """The elements of a comprehension."""

@@ -111,7 +111,7 @@ class BindingFrame(OrderFrame):
         if isinstance(value, Range):
             arguments = tuple(self.as_it_is(item, node) for item in value.arguments)
             keywords = {key: self.as_it_is(item, node) for key, item in value.keywords.items()}
-            return Range(value.function, arguments, keywords)
+            return replace(value, arguments=arguments, keywords=keywords)
         if isinstance(value, Method):
             return Method(self.as_it_is(value.owner, node), value.name)
         if isinstance(value, Runtime) and not self._is_stable(value.node):

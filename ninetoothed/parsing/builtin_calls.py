@@ -5,19 +5,23 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import itertools
 import math
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ninetoothed import language
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
+from ninetoothed.parsing.comparisons import NO_TUPLE
+from ninetoothed.parsing.compile_time import MOST_ITEMS
 from ninetoothed.parsing.language_calls import LanguageCallFrame
 from ninetoothed.parsing.objects import comes_from
 from ninetoothed.parsing.values import (
     Group,
+    Iterated,
     Known,
     Listed,
     Named,
@@ -81,13 +85,28 @@ def call_builtin(
             "`ninetoothed.language`, functions written in Python, functions decorated with "
             "`triton.jit`, and Python's own on constants.",
         )
-    plain = [to_python(value) for value in arguments]
-    named = {key: to_python(value) for key, value in keywords.items()}
+    frame.check_reusable(Known(getattr(function, "__self__", None)), node)
+    plain = [_object(frame, value, node) for value in arguments]
+    named = {key: _object(frame, value, node) for key, value in keywords.items()}
     if None in plain or None in named.values():
         raise frame.error(node, _unknown_arguments(function))
     keyed = {key: item.object for key, item in named.items() if item}
     compute = functools.partial(function, **keyed) if keyed else function
-    return frame.computed(compute, node, *(item.object for item in plain if item))
+    made = frame.computed(compute, node, *(item.object for item in plain if item))
+    if not isinstance(made, Known) or not isinstance(made.object, Iterator):
+        return made
+    items = frame.computed(lambda: tuple(itertools.islice(made.object, MOST_ITEMS + 1)), node)
+    return frame.iterator(frame.elements(items, node), *arguments)
+
+
+def _object(frame: LanguageCallFrame, value: Value, node: ast.Call) -> Known | None:
+    """The Python object behind an argument; None where it is not known."""
+    if isinstance(value, Known):
+        frame.check_reusable(value, node)
+    if isinstance(value, Iterated):
+        known = to_python(Group(tuple(frame.elements(value, node))))
+        return known and Known(iter(known.object))
+    return to_python(value)
 
 
 def _check_count(frame: LanguageCallFrame, function: Any, given: int, node: ast.Call) -> None:
@@ -157,6 +176,8 @@ def _range(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> 
 def _len(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) != 1:
         return None
+    if isinstance(arguments[0], Iterated):
+        raise frame.error(node, NO_TUPLE)
     if isinstance(arguments[0], Group | Range):
         return Known(len(frame.elements(arguments[0], node)))
     if isinstance(arguments[0], Runtime):
@@ -166,15 +187,34 @@ def _len(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Va
     return None
 
 
+def _tuple(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    return Group(tuple(frame.elements(arguments[0], node)) if arguments else ())
+
+
 def _iterated(function: Callable[..., Any]) -> Meaning:
+    """A function that gives items once."""
+
     def call(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
         lists = [frame.elements(argument, node) for argument in arguments]
-        return _group_of(function(*lists))
+        return frame.iterator(_group_of(function(*lists)).items, *arguments)
 
     return call
 
 
+def _next(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    items = arguments[0]
+    if not isinstance(items, Iterated):
+        return None
+    left = frame.taken(items, node)
+    if not items.items[left]:
+        return frame.computed(lambda: next(iter(())), node) if len(arguments) < 2 else arguments[1]
+    items.left.value = Known(slice(left.start + 1, None))
+    return items.items[left.start]
+
+
 def _reversed(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
+    if isinstance(arguments[0], Iterated):
+        raise frame.error(node, NO_TUPLE)
     ranges = [each for each in arguments if isinstance(each, Range)]
     bounds = [*ranges[0].arguments] if len(ranges) == len(arguments) == 1 else []
     start, stop, step = {1: [Known(0), *bounds, Known(1)], 2: [*bounds, Known(1)], 3: bounds}.get(
@@ -185,7 +225,8 @@ def _reversed(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) 
         return _iterated(lambda items: list(reversed(items)))(frame, arguments, node)
     assert start is not None and stop is not None
     last, first = (frame.binary(end, ast.Sub(), step, node) for end in (stop, start))
-    return Range(ranges[0].function, (last, first, Known(-step.object)), ranges[0].keywords)
+    left = frame.iterator(()).left
+    return Range(ranges[0].function, (last, first, Known(-step.object)), ranges[0].keywords, left)
 
 
 def _enumerate(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
@@ -193,7 +234,7 @@ def _enumerate(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call)
     if len(start) > 1 or not all(isinstance(each, Known) for each in start):
         return None
     first = start[0].object if start and isinstance(start[0], Known) else 0
-    return _group_of(enumerate(frame.elements(items, node), first))
+    return _iterated(lambda items: enumerate(items, first))(frame, [items], node)
 
 
 def _list(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
@@ -345,6 +386,8 @@ def _has(frame: LanguageCallFrame, value: Value, name: str, node: ast.Call) -> b
 def _isinstance(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
     if len(arguments) == 2 and isinstance(arguments[0], Group) and isinstance(arguments[1], Known):
         kinds = arguments[1].object
+        if isinstance(arguments[0], Iterated):
+            raise frame.error(node, NO_TUPLE)
         group: Any = _EMPTY[type(arguments[0])]
         return frame.computed(lambda: isinstance(group, kinds), node)
     return None
@@ -356,9 +399,10 @@ _EMPTY: dict[type[Value], Any] = {Group: (), Listed: [], Named: {}}
 _SPECIAL: dict[Any, Meaning] = {
     range: _range,
     len: _len,
-    tuple: _iterated(lambda items=(): items),
+    tuple: _tuple,
     list: _list,
     zip: _iterated(lambda *lists: list(zip(*lists, strict=False))),
+    next: _next,
     enumerate: _enumerate,
     reversed: _reversed,
     min: _extremum("minimum", min),
@@ -381,7 +425,7 @@ _SPECIAL: dict[Any, Meaning] = {
 _COUNTS: dict[Any, tuple[int, float]] = {
     **dict.fromkeys((len, reversed, abs), (1, 1)),
     **dict.fromkeys((tuple, list, float, bool), (0, 1)),
-    **dict.fromkeys((enumerate, sum, math.prod), (1, 2)),
+    **dict.fromkeys((enumerate, next, sum, math.prod), (1, 2)),
     **dict.fromkeys((zip, print), (0, math.inf)),
     **dict.fromkeys((min, max), (1, math.inf)),
     range: (1, 3),

@@ -25,6 +25,7 @@ from ninetoothed.parsing.values import (
     Method,
     Named,
     Runtime,
+    Tile,
     Value,
     copy_of,
     same,
@@ -267,6 +268,39 @@ class CallFrame(LanguageCallFrame):
             for loan in frame.loans.values():
                 loan.end()
 
+    def watched(self, node: ast.GeneratorExp) -> Callable[[], bool]:
+        """What tells whether all that a generator is computed of is what it is now."""
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        own = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        holds, effects = self.state.holds, self.state.effects
+        stores, changes = len(holds.stores), len(holds.changes)
+
+        def seen() -> dict[str, Value | None]:
+            found: dict[str, Value | None] = {}
+            for name in names:
+                with contextlib.suppress(NineToothedError):
+                    item = None if name.id in own else self.lookup(name.id, name)
+                    found[name.id] = item.value if isinstance(item, Cell) else item
+            for key, value in [*found.items()]:
+                found |= _captures(value, key) if isinstance(value, Function) else {}
+            return found
+
+        before = seen()
+        read = {id(value.parameter) for value in before.values() if isinstance(value, Tile)}
+
+        def is_as_made() -> bool:
+            changed = [tile.parameter for _, tile, _ in holds.stores[stores:]]
+            changed += [parameter for _, parameter in holds.changes[changes:]]
+            if read.intersection(map(id, changed)) or (read and self.state.effects != effects):
+                return False
+            now = seen()
+            return before.keys() == now.keys() and all(
+                one is now[key] or (not _is_computed(one) and same(one, now[key]))
+                for key, one in before.items()
+            )
+
+        return is_as_made
+
     def check_recursion(self, node: ast.AST) -> None:
         """Raise if this function is being evaluated already, as deep as a helper may call itself."""
         within = [f for f in self.state.frames if f.function.key == self.function.key]
@@ -370,6 +404,13 @@ def _captures(
         else:
             captures[f"{within}.{name}"] = value
     return captures
+
+
+def _is_computed(value: Value | None) -> bool:
+    """Whether a value is one of the running kernel, or has one."""
+    if isinstance(value, Group):
+        return any(map(_is_computed, value.items))
+    return isinstance(value, Runtime)
 
 
 def gives_function(value: Value | None) -> bool:

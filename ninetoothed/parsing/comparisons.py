@@ -11,6 +11,7 @@ from ninetoothed.parsing.values import (
     Cell,
     Evaluated,
     Group,
+    Iterated,
     Known,
     Level,
     Method,
@@ -28,6 +29,11 @@ from ninetoothed.parsing.values import (
 from ninetoothed.program.effects import called_name, has_effect, names_assigned
 from ninetoothed.program.nodes import clone, walk
 from ninetoothed.symbols.operators import PYTHON_COMPARE
+
+NO_TUPLE = (
+    "What `zip`, `enumerate`, `reversed` and the like give is no tuple, and nothing but gone over: make one of it, "
+    "`tuple(...)`."
+)
 
 _EQUALITY: dict[type[ast.cmpop], ast.cmpop] = {ast.Is: ast.Eq(), ast.IsNot: ast.NotEq()}
 
@@ -109,6 +115,8 @@ class ComparisonFrame(ExpressionFrame):
             known = self._identical(left, right, node)
             if known is not None:
                 return Known(known is isinstance(op, ast.Is))
+        elif isinstance(left, Iterated) or isinstance(right, Iterated):
+            raise self.error(node, NO_TUPLE)
         elif isinstance(left, Known) and isinstance(right, Known):
             one, other = left.object, right.object
             if not isinstance(op, ast.Eq | ast.NotEq):
@@ -194,6 +202,7 @@ class ComparisonFrame(ExpressionFrame):
     def _contained(self, left: Value, op: ast.cmpop, right: Value, node: ast.Compare) -> Value:
         """``left in right``."""
         if isinstance(right, Known) and isinstance(left, Known):
+            self.check_reusable(right, node)
             item, container = left.object, right.object
             found = self.computed(lambda: item in container, node)
             return found if isinstance(op, ast.In) else self._negated(found, node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from ninetoothed import language
@@ -20,6 +20,7 @@ from ninetoothed.parsing.values import (
     Elements,
     Evaluated,
     Group,
+    Iterated,
     Known,
     Level,
     Listed,
@@ -64,7 +65,7 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Known):
             return bool(value.object)
         if isinstance(value, Group):
-            return bool(value.items)
+            return isinstance(value, Iterated) or bool(value.items)
         if isinstance(value, Symbolic):
             return self.state.decisions.of(SymbolValue(symbol=value.symbol))
         if isinstance(value, Runtime) and isinstance(value.node, ast.BinOp):
@@ -125,6 +126,8 @@ class ExpressionFrame(ElementFrame):
         """The elements of something that is iterated over at compile time."""
         if isinstance(value, Named):
             return [Known(key) for key in value.keys]
+        if isinstance(value, Iterated):
+            return list(value.items[self.taken(value, node)])
         if isinstance(value, Group):
             return list(value.items)
         if isinstance(value, Range):
@@ -134,6 +137,7 @@ class ExpressionFrame(ElementFrame):
                     self.count_copies(len(rounds), node)
                 return [Known(number) for number in rounds]
         if isinstance(value, Known):
+            self.check_reusable(value, node)
             try:
                 return [value_of(item) for item in value.object]
             except TypeError:
@@ -198,7 +202,11 @@ class ExpressionFrame(ElementFrame):
 
     def _object_attribute(self, item: Any, name: str, node: ast.AST) -> Value:
         try:
-            return value_of(getattr(item, name))
+            found = getattr(item, name)
+            if isinstance(found, Iterator) and getattr(item, name) is not found:
+                # Made where it is asked for, as `array.flat` is.
+                return self.iterator(map(value_of, found))
+            return value_of(found)
         except AttributeError as error:
             what = getattr(item, "__name__", None) or type(item).__name__
             message = str(error)
@@ -215,7 +223,7 @@ class ExpressionFrame(ElementFrame):
             return self.select(value, indices, node)
         if isinstance(value, Source):
             return self.source_element(value, self.indices(node.slice), node)
-        if isinstance(value, Group):
+        if isinstance(value, Group) and not isinstance(value, Iterated):
             return self._group_item(value, node)
         if isinstance(value, Known):
             return self._object_item(value, node)
@@ -238,7 +246,7 @@ class ExpressionFrame(ElementFrame):
         else:
             values = [self.evaluate(node)]
             if isinstance(values[0], Group):
-                values = list(values[0].items)
+                values = self.elements(values[0], node)
         return [
             Runtime(self.expression(value, node)) if isinstance(value, Tile) else value
             for value in values

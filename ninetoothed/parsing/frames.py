@@ -53,6 +53,7 @@ class State:
         rebound: see `Program`.
         holds: which names stand for tiles, and what they read.
         choices_of_tiles: variables that stand for a tile which only the running kernel chooses.
+        left: of what gives its items once, the variables that hold which are left.
     """
 
     block: list[ast.stmt] = field(default_factory=list)
@@ -76,6 +77,7 @@ class State:
     rebound: dict[str, str] = field(default_factory=dict)
     holds: Holds = field(default_factory=Holds)
     choices_of_tiles: set[str] = field(default_factory=set)
+    left: list[values.Cell] = field(default_factory=list)
 
     def fresh(self, *wishes: str) -> str:
         """A name not used so far: the first wish that is free, else the last one numbered."""
@@ -94,8 +96,9 @@ class State:
             self.block = outer
 
     def cells(self) -> dict[values.Cell, values.Value | None]:
-        """All variables of all frames at work, with what they hold."""
-        return {cell: cell.value for frame in self.frames for cell in frame.cells.values()}
+        """All variables of all frames at work, with what they hold, and what iterators have left."""
+        named = (cell for frame in self.frames for cell in frame.cells.values())
+        return {cell: cell.value for cells in (named, self.left) for cell in cells}
 
 
 class Frame:
@@ -255,11 +258,15 @@ class Frame:
         if isinstance(value, values.Named):
             raise self.error(node, "A dictionary is no value of a running kernel: take one of its.")
         if isinstance(value, values.Group):
-            items = [self.expression(item, node) for item in value.items]
+            items = [self.expression(item, node) for item in self.elements(value, node)]
             return self.at(ast.Tuple(elts=items, ctx=ast.Load()), node)
         if isinstance(value, values.Element):
             return self.at(nodes.ElementType(parameter=value.parameter.name), node)
         raise self.error(node, _no_value(value))
+
+    def elements(self, value: values.Value, node: ast.AST) -> list[values.Value]:
+        """The elements of something that is iterated over at compile time."""
+        raise NotImplementedError
 
     def check_unchanged(self, tile: values.Tile, node: ast.AST) -> None:
         """Raise where a tile that a name stands for, and is loaded, was changed."""

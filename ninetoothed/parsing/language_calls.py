@@ -163,7 +163,9 @@ class LanguageCallFrame(OperatorFrame):
 
     def _padded_shape(self, value: Value, node: ast.AST) -> Value:
         if isinstance(value, Group):
-            return Group(tuple(self._padded_size(item, node) for item in value.items))
+            return Group(
+                tuple(self._padded_size(item, node) for item in self.elements(value, node))
+            )
         # A whole shape that the running kernel has is that of a tile, padded already.
         if isinstance(value, Runtime) and is_shape(value.node):
             return value

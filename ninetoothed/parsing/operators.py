@@ -8,11 +8,12 @@ from collections.abc import Hashable, Mapping
 from typing import Any, cast
 
 from ninetoothed.language.dtypes import element_type
-from ninetoothed.parsing.comparisons import ComparisonFrame
+from ninetoothed.parsing.comparisons import NO_TUPLE, ComparisonFrame
 from ninetoothed.parsing.objects import counted, index_of, literal
 from ninetoothed.parsing.values import (
     Cell,
     Group,
+    Iterated,
     Known,
     Runtime,
     Symbolic,
@@ -98,6 +99,8 @@ class OperatorFrame(ComparisonFrame):
 
     def _of_groups(self, left: Value, op: ast.operator, right: Value, node: ast.AST) -> Value:
         """Tuples added, or repeated, and a text with what it shows."""
+        if isinstance(left, Iterated) or isinstance(right, Iterated):
+            raise self.error(node, NO_TUPLE)
         if isinstance(op, ast.Add) and isinstance(left, Group) and isinstance(right, Group):
             if type(left) is not type(right):
                 raise self.error(
@@ -245,8 +248,11 @@ class OperatorFrame(ComparisonFrame):
         if isinstance(one, Group) and isinstance(other, Group) and _are_alike(one, other):
             if not isinstance(test, ast.Name):
                 test = self.saved(test, node, "condition")
-            pairs = zip(one.items, other.items, strict=True)
-            return one.with_items([self._chosen(clone(test), *pair, node) for pair in pairs])
+            pairs = zip(self.elements(one, node), self.elements(other, node), strict=True)
+            chosen = [self._chosen(clone(test), *pair, node) for pair in pairs]
+            if isinstance(one, Iterated):
+                return self.iterator(chosen, one, other)
+            return one.with_items(chosen)
         are_types = isinstance(one, Known) and element_type(one.object) is not None
         if not (self.is_constant(test) or are_types or all(map(self._is_number, (one, other)))):
             raise self.error(node, _NO_NUMBER)

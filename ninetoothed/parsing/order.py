@@ -7,11 +7,21 @@ holds one while something else is evaluated asks for it again with ``kept``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ninetoothed.parsing.frames import Frame
-from ninetoothed.parsing.values import Group, Runtime, Tile, Value, with_nodes
+from ninetoothed.parsing.values import (
+    Group,
+    Iterated,
+    Known,
+    Range,
+    Runtime,
+    Tile,
+    Undecided,
+    Value,
+    with_nodes,
+)
 from ninetoothed.program.effects import (
     conflicts,
     has_effect,
@@ -92,6 +102,47 @@ class OrderFrame(Frame):
         loaded = Runtime(self.expression(value, origin))
         kept = self.kept(loaded, start, origin)
         return value if kept is loaded else kept
+
+    # What gives its items once.
+
+    def iterator(
+        self, items: Iterable[Value], *made_of: Value, is_as_made: Callable[[], bool] | None = None
+    ) -> Iterated:
+        """What gives items once, of values of which some may do so too."""
+        asked = [
+            each for value in made_of if isinstance(value, Iterated) for each in value.is_as_made
+        ]
+        result = Iterated(tuple(items), is_as_made=(*asked, *filter(None, [is_as_made])))
+        self.state.left.append(result.left)
+        return result
+
+    def taken(self, value: Iterated | Range, node: ast.AST) -> slice:
+        """Which items are left, and are given now."""
+        found = value.left and value.left.value
+        if not isinstance(found, Known):
+            raise self.error(
+                node,
+                "What `zip`, `enumerate`, `reversed` and the like give is gone over once, and this was gone over "
+                "before, or each round of a loop goes over it: make a list of it, `list(...)`.",
+            )
+        if isinstance(value, Iterated) and not all(is_as_made() for is_as_made in value.is_as_made):
+            raise self.error(
+                node,
+                "A generator is asked for its elements here, and what it is made of was changed since it was "
+                "written: make a list there, `[... for ...]`.",
+            )
+        assert value.left is not None
+        value.left.value = Undecided("it was gone over.")
+        return found.object
+
+    def check_reusable(self, value: Known, node: ast.AST) -> None:
+        """Raises where an object from outside gives its items once: who is first, `make`, has them all."""
+        if isinstance(value.object, Iterator):
+            raise self.error(
+                node,
+                f"A {type(value.object).__name__} gives its items once, and this one is from outside of the "
+                "application, which is read and run several times: make a list or a tuple of it there.",
+            )
 
     def operand(self, node: ast.expr) -> Runtime:
         """An expression's value as a node."""

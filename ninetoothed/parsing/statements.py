@@ -208,6 +208,8 @@ class StatementFrame(AssignmentFrame):
         value = self._loaded(node.iter)
         if isinstance(value, Range) and Known(0) in value.arguments[2:]:
             raise self.error(node.iter, "The step of a range cannot be 0.")
+        if isinstance(value, Range) and value.left is not None:
+            self.taken(value, node.iter)
         if not isinstance(value, Range) or self._is_unrolled(value, node.iter):
             steps: list[ast.stmt | _Bound] = []
             items = self.elements(value, node.iter)

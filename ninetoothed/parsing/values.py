@@ -47,7 +47,7 @@ def to_python(value: Value, shows_symbols: bool = False) -> Known | None:
     """The Python object behind a value, on demand a symbol as it is; None where it is not known."""
     if shows_symbols and isinstance(value, Symbolic):
         return Known(value.symbol)
-    if isinstance(value, Group):
+    if isinstance(value, Group) and not isinstance(value, Iterated):
         items = [to_python(item, shows_symbols) for item in value.items]
         if None in items:
             return None
@@ -70,6 +70,19 @@ class Listed(Group):
     """A list. Names of one object have the same ``identity``; None is that of one from outside."""
 
     identity: object = field(default_factory=object, compare=False)
+
+
+@dataclass(frozen=True)
+class Iterated(Group):
+    """What gives its items once, as ``zip``, ``enumerate`` and generators do.
+
+    Attributes:
+        left: a variable that holds which items are still to be given; undecided after it was gone over.
+        is_as_made: for each generator that it is made of, whether what that is computed of is what it was.
+    """
+
+    left: Cell = field(default_factory=lambda: Cell("", Known(slice(0, None))))
+    is_as_made: tuple[Callable[[], bool], ...] = ()
 
 
 #: The methods of a dictionary that change nothing.
@@ -190,6 +203,8 @@ class Range(Value):
     function: Known
     arguments: tuple[Value, ...]
     keywords: dict[str, Value]
+    #: As an iterator has it, where this is one.
+    left: Cell | None = None
 
     @property
     def known(self) -> list[Any]:
@@ -291,7 +306,7 @@ def with_nodes(value: Any, change: Callable[[ast.expr], ast.expr]) -> Any:
     if isinstance(value, Range):
         keywords = {key: with_nodes(item, change) for key, item in value.keywords.items()}
         arguments = tuple(with_nodes(item, change) for item in value.arguments)
-        return Range(value.function, arguments, keywords)
+        return replace(value, arguments=arguments, keywords=keywords)
     return value
 
 
@@ -315,6 +330,8 @@ def same(left: Value | None, right: Value | None) -> bool:
     if isinstance(left, Symbolic) and isinstance(right, Symbolic):
         return left.symbol is right.symbol
     if isinstance(left, Group) and isinstance(right, Group):
+        if getattr(left, "left", None) is not getattr(right, "left", None):
+            return False
         if type(left) is not type(right) or getattr(left, "keys", 0) != getattr(right, "keys", 0):
             return False
         return len(left.items) == len(right.items) and all(
