@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from types import FunctionType
 from typing import Any
 
 from ninetoothed import threads
@@ -26,6 +27,7 @@ from ninetoothed.errors import (
 from ninetoothed.kernels import checks
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.constant_keys import constant_key
+from ninetoothed.kernels.keeping import frozen, held
 from ninetoothed.kernels.naming import (
     all_symbols,
     is_kernel_name,
@@ -35,7 +37,7 @@ from ninetoothed.kernels.naming import (
     written_symbols,
 )
 from ninetoothed.parsing import Decisions, parse
-from ninetoothed.parsing.source import frozen, own_function
+from ninetoothed.parsing.source import own_function
 from ninetoothed.program.program import Program
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
@@ -66,6 +68,8 @@ class Declaration:
         max_num_configs: how many configurations the tuner may consider; None for all.
         specialize: whether it is compiled for ``"classes"`` of sizes, or for all ``"sizes"`` apart.
         stores_apart: whether no call gives it memory to store to that it loads from too.
+        functions: the functions that ``frozen`` was made of, each with what became of it.
+        values: of the parameters that are constants, as they are kept.
     """
 
     name: str
@@ -80,6 +84,8 @@ class Declaration:
     max_num_configs: int | None = None
     specialize: str = "classes"
     stores_apart: bool = False
+    functions: Mapping[Any, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -346,10 +352,13 @@ def define(
         parsed, taken = error, names_in(application)
         found = list(dict.fromkeys([*all_symbols(arrangement), *written, *symbols_in(application)]))
     _check_sources(name, _location(application), tensors, found)
+    made: dict[Any, Any] = {}
+    kept = frozen(own_function(application), made)
+    values = {p.name: held(p.value, made) for p in arrangement.parameters if p.kind == "constant"}
     declaration = Declaration(
         name,
         application,
-        frozen(own_function(application)),
+        kept,
         arrangement,
         _given_symbols(found, [*names, *written], tensors),
         tuple(s for s in found if s.leaf.role == "symbol" and s.leaf.meta),
@@ -359,6 +368,8 @@ def define(
         max_num_configs,
         specialize,
         stores_apart,
+        {key: value for key, value in made.items() if isinstance(key, FunctionType)},
+        values,
     )
     checks.check_call_names(name, declaration.call_names, _location(application))
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
@@ -379,7 +390,9 @@ def _given_symbols(
 
 def _parsed(declaration: Declaration, given: Mapping[str, Any]) -> _Parsed:
     """The kernel with these constants, or why there is none; and what else decides something in it."""
-    constants = {name: given[name] for name in declaration.constants}
+    made = {**declaration.functions}
+    constants = {name: held(given[name], made) for name in declaration.constants}
+    constants |= declaration.values
     decisions = Decisions({s: given[n] for s, n in declaration.names.items() if n in given})
     try:
         return _with_constants(declaration, constants, decisions), decisions.missing
@@ -392,8 +405,8 @@ def _with_constants(
 ) -> Definition:
     parameters, name = declaration.parameters, declaration.name
     taken = frozenset(declaration.names.values())
-    program = parse(declaration.application, parameters, name, constants, taken, decisions)
-    definition = _defined(declaration, program)
+    program = parse(declaration.frozen, parameters, name, constants, taken, decisions)
+    definition = _defined(replace(declaration, values=constants), program)
     checks.check_sequences(program, definition.arrangement)
     for symbol in all_symbols(definition.arrangement, program):
         if symbol not in declaration.names:

@@ -6,15 +6,13 @@ Nothing here knows of tensors or kernels, and nothing changes the function that 
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
 import linecache
-import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CellType, CodeType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from ninetoothed import threads
@@ -59,7 +57,7 @@ class FunctionSource:
         cells = zip(
             self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True
         )
-        return {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
+        return {name: cell.cell_contents for name, cell in cells if is_filled(cell)}
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -164,63 +162,6 @@ def _is_of_a_package(wrapper: FunctionType) -> bool:
     return (is_made_up or is_installed) and package != (wrapper.__module__ or "").partition(".")[0]
 
 
-def frozen(function: FunctionType, made: dict[Any, Any] | None = None) -> FunctionType:
-    """A function whose free names mean what they do now, whatever they are set to later.
-
-    The user's own functions among what they mean are frozen too, and what lists, tuples, sets, dictionaries
-    and arrays hold; what other objects hold is not.
-
-    Args:
-        made: the functions frozen already, which may call each other, and by their ids what else is.
-    """
-    made = {} if made is None else made
-    if function in made:
-        return made[function]
-    code = function.__code__
-    known: dict[str, Any] = {"__builtins__": function.__builtins__}  # type: ignore[attr-defined]
-    result = made[function] = FunctionType(
-        code,
-        known,
-        function.__name__,
-        function.__defaults__,
-        tuple(
-            CellType(cell.cell_contents) if _is_filled(cell) else cell
-            for cell in function.__closure__ or ()
-        ),
-    )
-    result.__kwdefaults__ = function.__kwdefaults__
-    result.__module__, result.__qualname__ = function.__module__, function.__qualname__
-
-    def now(value: Any) -> Any:
-        return frozen(value, made) if _is_users(value) else _held(value, made)
-
-    for name in names_in(code) & function.__globals__.keys():
-        known[name] = now(function.__globals__[name])
-    for cell in result.__closure__ or ():
-        if _is_filled(cell):
-            cell.cell_contents = now(cell.cell_contents)
-    return result
-
-
-def _held(value: Any, made: dict[Any, Any]) -> Any:
-    """A list, a set, a dictionary or an array of NumPy's, and those within, as they are now; else the object."""
-    kind = type(value)
-    is_array = kind.__module__ == "numpy" and kind.__name__ == "ndarray"
-    if kind not in (list, tuple, set, dict) and not is_array:
-        return value
-    if id(value) in made:
-        return made[id(value)]
-    if kind is tuple:
-        items = tuple(_held(item, made) for item in value)
-        is_same = all(one is other for one, other in zip(items, value, strict=True))
-        return value if is_same else made.setdefault(id(value), items)
-    result = made[id(value)] = copy.copy(value)
-    places = range(len(value)) if kind is list else value if kind is dict else ()
-    for place in places:
-        result[place] = _held(value[place], made)
-    return result
-
-
 def names_in(code: CodeType) -> set[str]:
     """The names that a function and those within it read from outside."""
     names = {*code.co_names, *code.co_freevars}
@@ -228,13 +169,6 @@ def names_in(code: CodeType) -> set[str]:
         if isinstance(constant, CodeType):
             names |= names_in(constant)
     return names
-
-
-def _is_users(value: Any) -> bool:
-    if not isinstance(value, FunctionType) or own_function(value) is not value:
-        return False
-    package = (value.__module__ or "").partition(".")[0]
-    return package == "__main__" or not (package in LIBRARIES or package in sys.stdlib_module_names)
 
 
 def application_of(given: Any) -> Any:
@@ -443,7 +377,8 @@ def assigned_names(nodes: Iterable[ast.AST]) -> dict[str, int]:
     return found
 
 
-def _is_filled(cell: Any) -> bool:
+def is_filled(cell: Any) -> bool:
+    """Whether a closure's variable has a value."""
     try:
         return cell.cell_contents is not cell
     except ValueError:

@@ -152,7 +152,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
         for parameter in kernel.tensor_parameters
     }
     constants = {
-        parameter.name: call.constants.get(parameter.name, parameter.value)
+        parameter.name: kernel.values.get(parameter.name, parameter.value)
         for parameter in kernel.parameters
         if parameter.kind in ("constexpr", "constant")
     }
