@@ -81,6 +81,8 @@ def _parsed(
             _first_return(function.tree),
             "An application returns nothing: it stores by assigning to its parameters.",
         )
+    for lost in state.holds.lost.values():
+        raise lost
     _join_tiles(state)
     program = Program(
         name=name,
@@ -229,6 +231,7 @@ class FunctionFrame(StatementFrame):
             if isinstance(item, Cell) and not item.stores:
                 if not rebinds and name in counts:
                     self.check_one_tile(name, item.value)
+                    self.watch(item)
                 if rebinds and name not in counts:
                     # Its own, which is named as soon as a helper that it calls may rebind it.
                     value = self._held_by(copy_of(item.value), name, node)

@@ -79,6 +79,7 @@ class AssignmentFrame(CallFrame):
             assert isinstance(node.target, ast.Name)
             self.assigns(node.target.id, node.target)
             self._check_own_list(target, left, node)
+            self._note_lost(target, ast.unparse(node.target), node)
             self._rebind(target, left, right, result, node)
         else:
             self._note(node.target, target[0], node)
@@ -196,8 +197,22 @@ class AssignmentFrame(CallFrame):
         self.assigns(target.id, target)
         if holds:
             cell.value = self.held(cell, value, node)
+            self.watch(cell)
         else:
+            self._note_lost(cell, target.id, node)
             self.bind(cell, value, node)
+
+    def _note_lost(self, cell: Cell, name: str, node: ast.AST) -> None:
+        """Notes that a variable is assigned which may be taken for the tile that it holds."""
+        holds = self.state.holds
+        if cell in holds.items:
+            holds.items.discard(cell)
+            holds.lost[cell] = self.error(
+                node,
+                f"What {name!r} is assigned here is not read and stored to no tile, so it is lost: {name!r} is a "
+                "variable that holds what a tile is. Assign the parameter by its own name, or give it, or what "
+                "a loop over `(y, z)` itself goes over, to a helper that returns nothing.",
+            )
 
     def _note(self, target: ast.expr, place: Tile | Source | Elements, node: ast.AST) -> None:
         """Notes what a store does to names that stand for its tile: `x[:] = v` changes it, others assign it."""

@@ -395,6 +395,15 @@ class BindingFrame(OrderFrame):
         is_loaded = isinstance(value, Runtime) and isinstance(value.node, Load)
         return isinstance(value, Tile) or is_loaded or self.is_choice_of_tiles(value)
 
+    def watch(self, cell: Cell) -> None:
+        """Notes that a variable may be taken for the tile that it holds, to which assigning it does not store."""
+        value = cell.value
+        is_tile = isinstance(value, Tile) and value.is_complete
+        if is_tile or (isinstance(value, Runtime) and self.is_loaded(value.node)):
+            self.state.holds.items.add(cell)
+        else:
+            self.state.holds.items.discard(cell)
+
     def _note_choices(self, merged: Value | None, *ways: Value | None) -> None:
         """Notes of the variable that holds what either of two ways gives whether that is a tile."""
         if isinstance(merged, Group):

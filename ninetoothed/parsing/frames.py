@@ -53,6 +53,7 @@ class State:
         rebound: see `Program`.
         holds: which names stand for tiles, and what they read.
         choices_of_tiles: variables that stand for a tile which only the running kernel chooses.
+        loaded: variables that hold what a tile is, and nothing computed of it.
         left: of what gives its items once, the variables that hold which are left.
     """
 
@@ -77,6 +78,7 @@ class State:
     rebound: dict[str, str] = field(default_factory=dict)
     holds: Holds = field(default_factory=Holds)
     choices_of_tiles: set[str] = field(default_factory=set)
+    loaded: set[str] = field(default_factory=set)
     left: list[values.Cell] = field(default_factory=list)
 
     def fresh(self, *wishes: str) -> str:
@@ -170,6 +172,7 @@ class Frame:
         target = self.name(name, origin, ast.Store())
         if self.may_be_none(value):
             self.state.may_be_none.add(name)
+        (self.state.loaded.add if self.is_loaded(value) else self.state.loaded.discard)(name)
         if not constant:
             return self.at(ast.Assign(targets=[target], value=value), origin)
         self.state.constants.add(name)
@@ -177,6 +180,11 @@ class Frame:
         return self.at(
             ast.AnnAssign(target=target, annotation=annotation, value=value, simple=1), origin
         )
+
+    def is_loaded(self, node: ast.expr) -> bool:
+        """Whether a value of the Program is what a tile is."""
+        is_variable = isinstance(node, ast.Name) and node.id in self.state.loaded
+        return is_variable or isinstance(node, nodes.Load)
 
     def may_be_none(self, node: ast.expr) -> bool:
         """Whether a value of the Program may be None: a constant, and what a condition on one chooses."""
@@ -213,6 +221,7 @@ class Frame:
         if isinstance(value, values.Undecided):
             raise self.error(node, f"The value of {name!r} is needed at compile time: {value.why}")
         self._check_captured(cell, name, node)
+        self.state.holds.ask(cell)
         return values.copy_of(value)
 
     def _check_captured(self, cell: values.Cell, name: str, node: ast.AST) -> None:

@@ -127,6 +127,9 @@ class Holds:
         stores: when a tile was stored to, which, and the names that see it.
         changes: when elements of a parameter's were changed, and of which.
         reads: when a name was read, and which tile it stands for.
+        items: variables that hold what a tile is and may be taken for it: a loop's, and those given to helpers.
+        lost: of these the ones that were assigned and not read since, each with the error that it is.
+        asked: when a variable was read, and which.
     """
 
     loaded: Loaded = field(default_factory=Loaded)
@@ -135,6 +138,9 @@ class Holds:
     stores: list[tuple[int, Any, frozenset[Hold]]] = field(default_factory=list)
     changes: list[tuple[int, Any]] = field(default_factory=list)
     reads: list[tuple[int, Any]] = field(default_factory=list)
+    items: set[Any] = field(default_factory=set)
+    lost: dict[Any, Exception] = field(default_factory=dict)
+    asked: list[tuple[int, Any]] = field(default_factory=list)
 
     def now(self) -> int:
         """The next moment."""
@@ -155,11 +161,19 @@ class Holds:
         self.reads.append((self.now(), tile))
         self._check(tile)
 
+    def ask(self, variable: Any) -> None:
+        """Note that a variable is read."""
+        self.asked.append((self.moment, variable))
+        self.lost.pop(variable, None)
+
     def check_rounds(self, start: int) -> None:
         """As ``read``, where a round of a loop that began then reads what the one before it stored."""
         for moment, tile in self.reads:
             if moment > start:
                 self._check(tile, start)
+        for moment, variable in self.asked:
+            if moment >= start:
+                self.lost.pop(variable, None)
 
     def _check(self, tile: Any, start: int | None = None) -> None:
         for hold in tile.held.line():

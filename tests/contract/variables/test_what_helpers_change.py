@@ -210,6 +210,88 @@ def a_value(x, n, y):
     put(y * 2, x)
 
 
+def items_of_a_tuple(x, n, y):
+    places = (y, x)
+    for place in places:
+        put(place, x)
+
+
+def counted_items_in_a_variable(x, n, y):
+    places = enumerate((y, x))
+    for _, place in places:
+        put(place, x)
+
+
+def items_of_a_comprehension(x, n, y):
+    for place in [each for each in (y, x)]:  # noqa: C416
+        doubled(place)
+
+
+def the_rest_of_a_tuple(x, n, y):
+    _first, *rest = (x, y)
+    for place in rest:
+        put(place, x)
+
+
+def what_a_helper_gives(x, n, y):
+    def both_places():
+        return y, x
+
+    place, value = both_places()
+    put(place, value)
+
+
+def items_given_with_a_star(x, n, y):
+    def put_each(*places):
+        for place in places:
+            put(place, 3)
+
+    places = (y, x)
+    put_each(*places)
+
+
+def a_loops_variable(x, n, y):
+    for place in (y, x):
+        place = x * 2  # noqa: B020, F841, PLW2901
+
+
+def a_loops_variable_added_to(x, n, y):
+    for place in (y, x):
+        if n > 0:
+            place += x  # noqa: PLW2901
+
+
+def items_that_are_read(x, n, y):
+    values, total = (x, x), x * 0
+    for value in values:
+        doubled(value)
+        total += value
+    for value in (x, x):
+        value = value * 2  # noqa: PLW2901
+        total += value
+    y = total * 1
+
+
+def a_variable_that_the_next_round_reads(x, n, y):
+    value, total = x, x * 0
+    for _ in range(n):
+        total += value
+        doubled(value)
+    y = total - x + x * 6
+
+
+@pytest.mark.parametrize("application", [items_that_are_read, a_variable_that_the_next_round_reads])
+def test_a_variable_that_holds_what_a_tile_is_may_be_changed_where_it_is_read(application):
+    kernel = ninetoothed.make(
+        lambda x, n, y: (x.tile((4,)), n, y.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.arange(4.0), torch.zeros(4)
+    kernel(x, 2, y)
+    assert torch.equal(y, x * 8)
+
+
 def scaled_into(v, destination):
     v = v * 2
     destination = v
@@ -235,6 +317,14 @@ def test_a_value_may_be_what_a_helper_goes_on_with():
         ),
         (an_entry_of_a_dictionary, "what is assigned is lost"),
         (a_value, "what is assigned is lost"),
+        (items_of_a_tuple, "'destination' is assigned here is not read.*so it is lost"),
+        (counted_items_in_a_variable, "'destination' is assigned here is not read"),
+        (items_of_a_comprehension, "'v' is assigned here is not read"),
+        (the_rest_of_a_tuple, "'destination' is assigned here is not read"),
+        (what_a_helper_gives, "'destination' is assigned here is not read"),
+        (items_given_with_a_star, "'destination' is assigned here is not read"),
+        (a_loops_variable, "'place' is assigned here is not read"),
+        (a_loops_variable_added_to, "'place' is assigned here is not read"),
         (one_variable_twice, "gets one variable as 'p' and as 'q'"),
         (a_tile_that_the_call_chooses, "only the running kernel knows which tile"),
         (a_generator_that_waits, "Make a list"),
