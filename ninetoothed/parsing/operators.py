@@ -248,11 +248,12 @@ class OperatorFrame(ComparisonFrame):
         if isinstance(one, Group) and isinstance(other, Group) and _are_alike(one, other):
             if not isinstance(test, ast.Name):
                 test = self.saved(test, node, "condition")
-            pairs = zip(self.elements(one, node), self.elements(other, node), strict=True)
-            chosen = [self._chosen(clone(test), *pair, node) for pair in pairs]
             if isinstance(one, Iterated):
+                pairs = zip(self.elements(one, node), self.elements(other, node), strict=True)
+                chosen = [self._chosen(clone(test), *pair, node) for pair in pairs]
                 return self.iterator(chosen, one, other)
-            return one.with_items(chosen)
+            pairs = zip(one.items, other.items, strict=True)
+            return one.with_items([self._chosen(clone(test), *pair, node) for pair in pairs])
         are_types = isinstance(one, Known) and element_type(one.object) is not None
         if not (self.is_constant(test) or are_types or all(map(self._is_number, (one, other)))):
             raise self.error(node, _NO_NUMBER)

@@ -46,6 +46,12 @@ def what_else_is_made(x, n, y):
         y = y * 10 + isinstance(item, list)
 
 
+@case(21)
+def an_entry_of_a_chosen_dictionary(x, n, y):
+    entries = {"a": n, "b": x} if n > 100 else {"a": 1, "b": x * 0 + 2}
+    y = x * 0 + entries["a"] + entries["b"] * 10
+
+
 @case(1111)
 def tuples_that_are_made(x, n, y):
     made = (tuple([1, n]), (1, n)[::-1], (1,) * 2, x.shape + (n,))  # noqa: RUF005
