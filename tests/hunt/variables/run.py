@@ -45,6 +45,8 @@ EXPECTED: tuple[str, ...] = (
     r"is needed at compile time: a loop changes what it is",
     # A name that stands for a tile, where the tile is stored to under another one.
     r"so could mean two things|by a name that stands for this tile",
+    # A variable that may be taken for the tile that it holds, and is assigned for nothing.
+    r"is not read and stored to no tile, so it is lost",
     # What a comparison may not come to.
     r"Python comes to it only where the comparison before it holds",
     # Two functions in one line.
