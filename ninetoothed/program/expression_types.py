@@ -166,10 +166,9 @@ class Expressions:
         try:
             return broadcast([each.shape for each in types])
         except ValueError:
-            subject = f"The {what} here need" if what.isalpha() else f"{what} needs"
-            self.refuse(
-                node, f"{subject} tiles whose shapes match or are 1, but got {shown(*types)}."
-            )
+            many = f"The {what} here need shapes that"
+            subject = many if what.isalpha() else f"{what} needs tiles whose shapes"
+            self.refuse(node, f"{subject} match or are 1, but got {shown(*types)}.")
             return None
 
     def require_value(self, *values: ast.expr) -> None:
