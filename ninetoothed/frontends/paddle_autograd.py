@@ -64,13 +64,26 @@ def _layer(
             kept = [known[name] for name in definition.saved]
             ctx.save_for_backward(*(each for each in kept if isinstance(each, paddle.Tensor)))
             ctx.kept = [None if isinstance(each, paddle.Tensor) else (each,) for each in kept]
+            ctx.versions = [
+                each.inplace_version for each in kept if isinstance(each, paddle.Tensor)
+            ]
+            given = [known[entry.name] for entry in definition.tensors]
+            ctx.stopped = [each is not None and each.stop_gradient for each in given]
             return output
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            saved = iter(ctx.saved_tensor())
+            tensors = ctx.saved_tensor()
+            if any(e.inplace_version != was for e, was in zip(tensors, ctx.versions)):
+                raise ArgumentError(
+                    f"operator {definition.name!r}: a tensor that its backward needs was stored to after "
+                    "the call. Store to a `.clone()` of it, or give the operator one."
+                )
+            saved = iter(tensors)
             kept = [next(saved) if each is None else each[0] for each in ctx.kept]
             found = definition.checked_gradients(derivative(*gradients, *kept))
+            # Paddle takes no gradient of what asks for none.
+            found = tuple(None if stopped else each for each, stopped in zip(found, ctx.stopped))
             return found if len(found) > 1 else found[0]
 
     return Layer

@@ -45,6 +45,35 @@ def test_it_makes_its_outputs():
     assert one.numpy().tolist() == two.numpy().tolist() == [2] * 5
 
 
+def multiplied(input, other, output):
+    output = input * other  # noqa: F841
+
+
+@pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True)])
+def test_gradients_of_some_inputs(wanted):
+    multiply = made(multiplied, {"output": like("input")}, backward="derive")
+    x, y = paddle.randn([37]), paddle.randn([37])
+    x.stop_gradient, y.stop_gradient = (not each for each in wanted)
+    multiply(x, y).sum().backward()
+
+    for tensor, other, is_wanted in ((x, y, wanted[0]), (y, x, wanted[1])):
+        assert (tensor.grad is not None) is is_wanted
+        if is_wanted:
+            numpy.testing.assert_allclose(tensor.grad.numpy(), other.numpy())
+
+
+def test_what_backward_needs_is_not_stored_to_meanwhile():
+    multiply = made(multiplied, {"output": like("input")}, backward="derive")
+    x, y = paddle.randn([37]), paddle.randn([37])
+    x.stop_gradient = y.stop_gradient = False
+    between = x * 1
+    output = multiply(between, y)
+    between.add_(paddle.ones([37]))
+
+    with pytest.raises(OSError, match="backward needs was stored to after the call"):
+        output.sum().backward()
+
+
 def test_gradients():
     backward = made(cubed_backward, {"output": like("input")})
     cube = made(
