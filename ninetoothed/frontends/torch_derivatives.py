@@ -83,6 +83,8 @@ def jvp_of(definition: OperatorDefinition, is_dispatched: bool = False) -> Calla
     assert derivative is not None
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
     keep, refuse = kept_values(definition), refusing_numbers(definition)
+    set_forward_mode = torch.autograd.forward_ad._set_fwd_grad_enabled
+    is_forward = torch._C._is_fwd_grad_enabled
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         # Without the tangents that they have: what is computed here is linear in those.
@@ -114,10 +116,20 @@ def jvp_of(definition: OperatorDefinition, is_dispatched: bool = False) -> Calla
         if is_dispatched:
             found = _pulled(gradients, zeros, used, (*kept, *moved))
         else:
-            found = torch.func.vjp(gradients, *zeros)[1](tuple(used))
+            with set_forward_mode(_is_within_forward_mode() or is_forward()):
+                found = torch.func.vjp(gradients, *zeros)[1](tuple(used))
         return found if len(zeros) > 1 else found[0]
 
     return jvp
+
+
+def _is_within_forward_mode() -> bool:
+    """Whether what is computed here is derived once more by `torch.func.jvp`: PyTorch's own operations are to know."""
+    import torch
+
+    functorch = torch._C._functorch
+    stack = functorch.get_interpreter_stack() or ()
+    return any(each.key() == functorch.TransformType.Jvp for each in stack)
 
 
 def _pulled(

@@ -245,6 +245,31 @@ def test_forward_over_reverse_and_batches_of_it(cube):
     torch.testing.assert_close(torch.func.jacfwd(cube)(x), torch.diag(3 * x**2))
 
 
+def _normalised(x, weight, bias):
+    centered = x - x.mean(-1, keepdim=True)
+    return centered * ((centered**2).mean(-1, keepdim=True) + 1e-5).rsqrt() * weight + bias
+
+
+def test_forward_mode_within_itself(normal):
+    """PyTorch's operations in a backward, and those that add a weight's gradients up, are derived once more too."""
+    kernel = ninetoothed.make(elementwise, cubed, (Tensor(1), Tensor(1)))
+    by_hand = made(kernel, LIKE, backward=lambda g, x: g * 3 * x * x, saved=("input",))
+
+    def forward(function):
+        return lambda *given: torch.func.jvp(function, given, tuple(map(torch.ones_like, given)))[1]
+
+    x = random(5)
+    torch.testing.assert_close(forward(forward(by_hand))(x), 6 * x)
+    torch.testing.assert_close(forward(forward(forward(by_hand)))(x), torch.full_like(x, 6))
+    twice = torch.func.jacfwd(torch.func.jacfwd(lambda x: by_hand(x).sin().sum()))(x)
+    expected = torch.func.hessian(lambda x: (x**3).sin().sum())(x)
+    torch.testing.assert_close(twice, expected)
+    rows, weight, bias = random(3, 5), random(5), random(5)
+    found = forward(forward(normal))(rows, weight, bias)
+    wanted = forward(forward(_normalised))(rows, weight, bias)
+    torch.testing.assert_close(found, wanted)
+
+
 def test_gradcheck_in_forward_mode(normal):
     given = tuple(t.requires_grad_() for t in (random(3, 4), random(4), random(4)))
 
