@@ -138,8 +138,9 @@ def _recorded(
             "jvp": lambda ctx, _, *tangents: jvp_below(ctx, *tangents),
         },
     )
+    with_memory = _with_memory()
     parts = {
-        "forward": forward,
+        "forward": lambda *arguments: forward(*with_memory(arguments)),
         "setup_context": setup_transformable,
         "backward": backward,
         "vmap": _over_batch(definition, lambda *arguments: transformable.apply(*arguments)),
@@ -257,24 +258,33 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
     return setup_context
 
 
+def _with_memory() -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Gives zeros that autograd made the memory that a kernel reads, and leaves the rest."""
+    import torch
+
+    is_tensor, is_zeros = torch.is_tensor, torch._is_zerotensor
+    return lambda given: [e.clone() if is_tensor(e) and is_zeros(e) else e for e in given]
+
+
 def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) -> Callable[..., Any]:
     import torch
 
     tensors = [place for place, entry in enumerate(definition.inputs) if entry.kind == "tensor"]
     is_recorded, is_plain = torch.is_grad_enabled, len(tensors) == len(definition.inputs)
     kept, guarded = kept_values(definition), guarding(definition)
-    refuse = refusing_numbers(definition)
+    refuse, with_memory = refusing_numbers(definition), _with_memory()
 
     def backward(ctx: Any, *gradients: Any, skipped: int = 0) -> Any:
         needed = ctx.needs_input_grad[skipped:]
         if not is_plain:
             refuse(needed)
         saved = guarded(kept(ctx, ctx.saved_tensors))
+        given = with_memory(gradients)
         if definition.is_selective:
             asked = needed if is_plain else tuple([needed[place] for place in tensors])
-            found = derivative(*gradients, *saved, needed=asked, is_last=not is_recorded())
+            found = derivative(*given, *saved, needed=asked, is_last=not is_recorded())
         else:
-            found = derivative(*gradients, *saved)
+            found = derivative(*given, *saved)
         found = definition.checked_gradients(found)
         if is_plain:
             return found
@@ -290,8 +300,10 @@ def _over_batch(definition: OperatorDefinition, operator: Any) -> Callable[..., 
     """The operator for `torch.vmap`: of a kernel over the batch, or once for each of its elements."""
     names = [entry.name for entry in definition.inputs]
     defaults = tuple(entry.default for entry in definition.inputs)
+    with_memory = _with_memory()
 
-    def over_batch(info: Any, in_dims: Sequence[Any], *arguments: Any) -> Any:
+    def over_batch(info: Any, in_dims: Sequence[Any], *given: Any) -> Any:
+        arguments = with_memory(given)
         batches = frozenset(name for name, dim in zip(names, in_dims) if dim is not None)
         function = definition.batched(batches) if definition.batched is not None else None
         if function is None:

@@ -270,6 +270,24 @@ def test_forward_mode_within_itself(normal):
     torch.testing.assert_close(found, wanted)
 
 
+@pytest.mark.parametrize("scale", [lambda y: 2 * y, lambda y: y / 2, lambda y: y * torch.arange(3)])
+def test_reverse_over_forward_mode_of_what_is_scaled(cube, scale):
+    """Autograd passes zeros without memory there."""
+
+    def tangent(function):
+        return lambda x: torch.func.jvp(lambda x: scale(function(x)), (x,), (torch.ones(3),))[1]
+
+    x = single(3)
+    for of in (
+        lambda f: torch.func.grad(lambda x: tangent(f)(x).sum())(x),
+        lambda f: torch.func.jacrev(torch.func.jacfwd(lambda x: scale(f(x))))(x),
+    ):
+        torch.testing.assert_close(of(cube), of(lambda x: x**3))
+    leaf = x.clone().requires_grad_()
+    (found,) = torch.autograd.grad(cube(leaf), leaf, torch._efficientzerotensor((3,)))
+    assert found.tolist() == [0, 0, 0]
+
+
 def test_gradcheck_in_forward_mode(normal):
     given = tuple(t.requires_grad_() for t in (random(3, 4), random(4), random(4)))
 
