@@ -18,7 +18,7 @@ from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
-from ninetoothed.derivatives.saving import backwards
+from ninetoothed.derivatives.saving import backwards, decide_sums
 from ninetoothed.derivatives.tape import refused
 from ninetoothed.errors import ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
@@ -270,8 +270,7 @@ class _Deriving:
         """The kernel: what it is given, in the forward kernel's order, then what it stores to."""
         exchange = None if self.is_atomic else self.exchange(gradients, made)
         if exchange is not None:
-            fresh, first = self.recorder.fresh, next(iter(gradients.values()))
-            body = needed(exchange.statements(body, [*made.values()], fresh, first))
+            body = needed(exchange.statements(body, [*made.values()], self.recorder.fresh))
         covered = self.covered(body, made, exchange)
         in_parts: set[str] = set()
         if exchange is not None and exchange.parts is not None:
@@ -431,6 +430,7 @@ class _Deriving:
         self, body: list[ast.stmt], arranged: dict[str, Any], sources: dict[str, Tensor]
     ) -> Specializations:
         about = f"The gradients of `{self.definition.name}`, derived."
+        decide_sums(body)
         # Operators make what they give.
         is_apart = self.parts is not None
         return redefined(self.definition, self.name, body, arranged, sources, about, is_apart)

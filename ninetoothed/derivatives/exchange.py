@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ninetoothed.derivatives import rules
-from ninetoothed.derivatives.tape import assignment, name
+from ninetoothed.derivatives.tape import SumType, assignment, name
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_read
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -121,14 +121,13 @@ class Exchange:
     # Statements.
 
     def statements(
-        self, body: list[ast.stmt], gradients: Sequence[str], fresh: Any, like: str
+        self, body: list[ast.stmt], gradients: Sequence[str], fresh: Any
     ) -> list[ast.stmt]:
         """The statements, which compute sums over the programs that share the gradients' elements.
 
         Args:
             gradients: the names of the gradients that are stored to.
             fresh: gives names that are not taken.
-            like: a tensor in whose element type, if it is float64, sums are made.
 
         Raises:
             ExchangeError: what is stored needs what the exchange takes away.
@@ -145,7 +144,7 @@ class Exchange:
                 inner.append(statement)
             elif isinstance(statement, nodes.Store):
                 total = fresh(f"{statement.tile.parameter}_sum")
-                started.append(assignment(total, self._zeros(statement.tile.parameter, like)))
+                started.append(assignment(total, self._zeros(statement.tile.parameter)))
                 target = ast.Name(id=total, ctx=ast.Store())
                 inner.append(ast.AugAssign(target, ast.Add(), statement.value))
                 ended.append(nodes.Store(tile=statement.tile, value=name(total)))
@@ -267,11 +266,10 @@ class Exchange:
             and not any(map(names_read, value.tile.indices))
         )
 
-    def _zeros(self, gradient: str, like: str) -> ast.expr:
+    def _zeros(self, gradient: str) -> ast.expr:
         shape = self.parameters[gradient].tile_shape
         sizes = ast.Tuple([nodes.SymbolValue(symbol=size) for size in shape], ast.Load())
-        text = "full(s, 0.0, dtype=float64 if t is float64 else float32)"
-        return rules.template(text, s=sizes, t=nodes.ElementType(parameter=like))
+        return rules.template("full(s, 0.0, dtype=t)", s=sizes, t=SumType())
 
     # Tensors.
 

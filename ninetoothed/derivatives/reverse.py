@@ -15,8 +15,18 @@ from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.rounds import Access
+from ninetoothed.language.dtypes import float64
 from ninetoothed.program.effects import is_product, names_read, targets_of
-from ninetoothed.program.nodes import ElementType, Load, Store, SymbolValue, TileRef, clone
+from ninetoothed.program.nodes import (
+    ElementType,
+    LanguageRef,
+    Load,
+    Store,
+    SymbolValue,
+    TileRef,
+    clone,
+)
+from ninetoothed.program.types import UNKNOWN
 
 
 class Reverse:
@@ -224,11 +234,10 @@ class Reverse:
 
     def _zeros(self, value: str, dims: Sequence[object]) -> ast.expr:
         """Where a sum over rounds begins: in the shape of a value."""
-        text = "zeros(v.shape, dtype=float64 if t is float64 else float32)"
-        if not dims:
-            text = "full((), 0.0, dtype=float64 if t is float64 else float32)"
-        first = next(iter(self._gradients.values()))
-        return rules.template(text, v=tape.name(value), t=ElementType(parameter=first))
+        text = "zeros(v.shape, dtype=t)" if dims else "full((), 0.0, dtype=t)"
+        known = self._recorder.types.known.get(value, UNKNOWN)
+        found = LanguageRef(name="float64") if known.dtype is float64 else tape.SumType()
+        return rules.template(text, v=tape.name(value), t=found)
 
     def _taken(self, value: str) -> tape.Gradient | None:
         """A value's whole gradient, under a name; None where nothing depends on the value."""

@@ -12,8 +12,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from ninetoothed.derivatives.absent import moves
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.reverse import Reverse
-from ninetoothed.derivatives.tape import Item, Written
-from ninetoothed.program.nodes import Load, SourceLoad, TileRef, walk
+from ninetoothed.derivatives.rules import template
+from ninetoothed.derivatives.tape import Item, SumType, Written
+from ninetoothed.program.nodes import (
+    ElementType,
+    LanguageRef,
+    Load,
+    SourceLoad,
+    TileRef,
+    clone,
+    walk,
+)
 from ninetoothed.program.types import is_one
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression
@@ -85,6 +94,17 @@ def _loaded(
                 parameter = node.tile.parameter if isinstance(node, Load) else node.parameter
                 found[parameter] = max(found.get(parameter, 0), depth)
     return found
+
+
+def decide_sums(body: Sequence[ast.stmt]) -> None:
+    """Says what element type the sums of a program have."""
+    found: ast.expr = LanguageRef(name="float32")
+    for each in sorted(_loaded(body), reverse=True):
+        type_ = ElementType(parameter=each)
+        found = template("float64 if t is float64 else f", t=type_, f=found)
+    for node in (node for statement in body for node in walk(statement)):
+        if isinstance(node, ast.keyword) and isinstance(node.value, SumType):
+            node.value = clone(found)
 
 
 def _moves_less(mine: Mapping[str, int], theirs: Mapping[str, int], size_of: Size) -> bool:

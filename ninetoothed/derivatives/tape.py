@@ -208,6 +208,10 @@ class AtomicSum(Store):
     """Adds a value to a tile that other programs add to meanwhile."""
 
 
+class SumType(ast.expr):
+    """The element type of a sum: float64 where a tensor that the program loads has that, else float32."""
+
+
 Item = Plain | Step | Read | Summand | Written | Loop
 
 

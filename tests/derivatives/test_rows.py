@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor, like
 from tests.derivatives.operators import MATRIX, made, matrices, rows
@@ -217,3 +218,48 @@ def test_a_class_chosen_from_a_row():
     torch.nn.functional.cross_entropy(x, target, reduction="sum").backward()
     found = torch.autograd.grad(operator(x, target).sum(), x)[0]
     torch.testing.assert_close(found, x.grad)
+
+
+@pytest.mark.parametrize("dtype", [ninetoothed.float32, ninetoothed.float64, ninetoothed.float16])
+def test_sums_beside_outputs_of_other_element_types(dtype):
+    """They are made in float64 where anything that the rounds load is float64."""
+
+    def application(input, total, output):
+        total_ = 0.0
+        for k in range(input.shape[0]):
+            total_ += ntl.sum(input[k] * input[k])
+        total = total_  # noqa: F841
+        for k in range(input.shape[0]):
+            output[k] = input[k] * total_
+
+    def arrangement(input, total, output):
+        return input.tile((4,)).tile((-1,)), total.tile((1,)), output.tile((4,)).tile((-1,))
+
+    outputs = {"total": ((1,), dtype), "output": like("input")}
+    tensors = tuple(Tensor(1) for _ in range(3))
+    operator = made(application, arrangement, tensors, outputs, hidden=("total",))
+    x = torch.randn(13, dtype=torch.float64, requires_grad=True)
+    (found,) = torch.autograd.grad(operator(x).sin().sum(), x)
+    (wanted,) = torch.autograd.grad((x * (x * x).sum()).sin().sum(), x)
+
+    torch.testing.assert_close(found, wanted)
+
+
+def test_sums_over_programs_beside_an_output_of_another_element_type():
+    def application(input, weight, narrow, output):
+        narrow = input * weight  # noqa: F841
+        output = input * weight  # noqa: F841
+
+    def arrangement(input, weight, narrow, output):
+        row = input.tile((1, -1))
+        shared = weight.tile((-1,)).unsqueeze(0).expand((row.shape[0], -1))
+        return row, shared, narrow.tile((1, -1)), output.tile((1, -1))
+
+    first, weight, *others = (Tensor(2, **MATRIX), Tensor(1), *matrices(2))
+    outputs = {"narrow": (first.shape, ninetoothed.float32), "output": like("input")}
+    operator = made(application, arrangement, (first, weight, *others), outputs)
+    x = torch.randn(5, 7, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(7, dtype=torch.float64, requires_grad=True)
+    found = torch.autograd.grad(operator(x, w)[1].sin().sum(), (x, w))
+
+    torch.testing.assert_close(found, torch.autograd.grad((x * w).sin().sum(), (x, w)))
