@@ -64,7 +64,12 @@ def _equal_sizes(operator: OperatorDefinition) -> Sizes:
     return found
 
 
-def _later(operator: OperatorDefinition, making: Making, equal: Sizes) -> OperatorDefinition:
+def _later(
+    operator: OperatorDefinition,
+    making: Making,
+    equal: Sizes,
+    detached: frozenset[str] = frozenset(),
+) -> OperatorDefinition:
     """The same, derived when it is first asked for: whoever derives once seldom derives twice."""
     saved = _names(operator)
     count = len(operator.outputs)
@@ -74,7 +79,7 @@ def _later(operator: OperatorDefinition, making: Making, equal: Sizes) -> Operat
     def backward(*values: Any, needed: Sequence[bool] | None = None, is_last: bool = False) -> Any:
         with lock:
             if not made:
-                made.append(_Backward(operator, making, None, equal))
+                made.append(_Backward(operator, making, None, equal, detached=detached))
         by_name = dict(zip(saved, values[count:]))
         kept = (by_name[each] for each in made[0].saved)
         return made[0].run(*values[:count], *kept, needed=needed, is_last=is_last)
@@ -132,12 +137,17 @@ class _Backward:
         wrt: Sequence[str] | None,
         equal: Sizes,
         atomic: bool = False,
+        detached: frozenset[str] = frozenset(),
     ) -> None:
         self._operator, self._making, self._equal = operator, making, equal
         self._is_atomic = atomic
         kernel = operator.kernel
         if wrt is None:
-            wrt = dependent(kernel, differentiable(kernel))
+            wrt = dependent(kernel, [e for e in differentiable(kernel) if e not in detached])
+        else:
+            detached = frozenset(entry.name for entry in operator.tensors) - {*wrt}
+        #: The inputs that have no gradient, of the backward kernels either.
+        self._detached = detached
         groups = [tuple(wrt)] if atomic and wrt else grouped(kernel, wrt)
         self._parts = [self._part(group) for group in groups]
         self._joint = None if atomic else self._joined(joined(groups, kernel))
@@ -221,7 +231,7 @@ class _Backward:
             for each in plain.outputs
         )
         plain = replace(plain, outputs=tuple(made_of))
-        definition = _later(plain, self._making, derived.equal)
+        definition = _later(plain, self._making, derived.equal, self._detached)
         made = self._making(Kernel(derived.specializations), definition)
         of_gradients = {new: old for old, new in derived.gradients.items()}
         names = {declaration.names[s]: operator.kernel.names[s] for s in declaration.symbols}

@@ -161,3 +161,20 @@ def test_a_backward_is_a_kernel_like_any_other():
     torch.nn.functional.silu(y).backward(gradient)
     torch.testing.assert_close(found, y.grad)
     assert backward.backward(wrt=("output_gradient",)).declaration.call_names[0] == "a"
+
+
+def test_what_is_left_out_of_wrt_has_no_gradient_of_the_gradient_either():
+    def application(input, weight, output):
+        output = input * input * weight  # noqa: F841
+
+    operator = made(application, wrt=("input",))
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    w = torch.tensor([3.0, 4.0], dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(operator(x, w).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.square().sum(), x, create_graph=True)
+    second.square().sum().backward()
+    (wanted,) = torch.autograd.grad((2 * x * w.detach()).square().sum(), x, create_graph=True)
+
+    assert w.grad is None
+    torch.testing.assert_close(second, wanted)
+    torch.testing.assert_close(x.grad, torch.autograd.grad(wanted.square().sum(), x)[0])
