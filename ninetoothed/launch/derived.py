@@ -149,8 +149,11 @@ class _Backward:
         #: The inputs that have no gradient, of the backward kernels either.
         self._detached = detached
         groups = [tuple(wrt)] if atomic and wrt else grouped(kernel, wrt)
-        self._parts = [self._part(group) for group in groups]
-        self._joint = None if atomic else self._joined(joined(groups, kernel))
+        # Where one has no derivative, none is made: a framework's names are given once.
+        parts = [self._part(group) for group in groups]
+        joint = None if atomic else self._joined(joined(groups, kernel))
+        self._parts = [made() for made in parts]
+        self._joint = None if joint is None else joint()
         needed = {
             name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
         }
@@ -161,7 +164,7 @@ class _Backward:
         self._tensors = [entry.name for entry in operator.tensors]
         self._parts_of = functools.lru_cache(maxsize=None)(self._chosen)
 
-    def _joined(self, wrt: tuple[str, ...] | None) -> _Part | None:
+    def _joined(self, wrt: tuple[str, ...] | None) -> Callable[[], _Part] | None:
         """What computes several parts' gradients at once."""
         if wrt is None:
             return None
@@ -193,7 +196,13 @@ class _Backward:
             return [self._joint]
         return [part for part in self._parts if not asked.isdisjoint(part.made)]
 
-    def _part(self, wrt: tuple[str, ...]) -> _Part:
+    def _part(self, wrt: tuple[str, ...]) -> Callable[[], _Part]:
+        """What makes the part that gives these gradients.
+
+        Raises:
+            ApplicationError: there is no derivative.
+            ArgumentError: a gradient would be left unwritten.
+        """
         operator = self._operator
         suffix = f"backward_{'_'.join(wrt)}"
         name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
@@ -232,7 +241,6 @@ class _Backward:
         )
         plain = replace(plain, outputs=tuple(made_of))
         definition = _later(plain, self._making, derived.equal, self._detached)
-        made = self._making(Kernel(derived.specializations), definition)
         of_gradients = {new: old for old, new in derived.gradients.items()}
         names = {declaration.names[s]: operator.kernel.names[s] for s in declaration.symbols}
         arguments = tuple(
@@ -244,16 +252,21 @@ class _Backward:
         )
         order = {derived.made[each]: each for each in wrt}
         places = tuple(order[output.name] for output in definition.outputs)
-        adding = {
-            each: self._adding(name, each, len(derived.parts.get(each, ())))
-            for each in (*derived.parts, *derived.atomic)
-        }
         likes = {each: (each, False) for each in wrt}
         for each in wrt:
             shape = self._shape_of(each, derived)
             if shape is not None and shape.name in of_gradients:
                 likes[each] = (of_gradients[shape.name], True)
-        return _Part(made, arguments, places, adding, likes)
+
+        def made() -> _Part:
+            computing = self._making(Kernel(derived.specializations), definition)
+            adding = {
+                each: self._adding(name, each, len(derived.parts.get(each, ())))
+                for each in (*derived.parts, *derived.atomic)
+            }
+            return _Part(computing, arguments, places, adding, likes)
+
+        return made
 
     def _adding(self, operator: str, name: str, rank_of_parts: int) -> Callable[..., Any]:
         """The operator that adds up the parts of an input's gradient, or narrows what is one sum."""

@@ -7,6 +7,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
+from examples import mm
 from ninetoothed import Tensor, like
 from ninetoothed.errors import ApplicationError, ArgumentError
 from tests.derivatives.operators import blocks, made, matrices, rows
@@ -214,6 +215,27 @@ def test_what_is_changed_in_place():
         ninetoothed.op("derived::doubled", kernel, {}, backward="derive")
     with pytest.raises(ArgumentError, match="has no input 'input'"):
         kernel.backward(wrt=("input",))
+
+
+def test_a_refused_derivation_is_refused_again_alike():
+    """So no operators are left of the gradients that there were."""
+
+    def arrangement(bias, input, other, output):
+        first, second, tile = mm.arrangement(input, other, output)
+        return bias.tile((mm.BLOCK_SIZE_M, mm.BLOCK_SIZE_N)), first, second, tile
+
+    def application(bias, input, other, output):
+        accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
+        for k in range(input.shape[0]):
+            accumulator += ntl.dot(input[k], other[k])
+        output = accumulator * accumulator + bias  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, tuple(Tensor(2) for _ in range(4)))
+    for _ in range(2):
+        with pytest.raises(ApplicationError, match="a loop sums is needed again"):
+            ninetoothed.op(
+                "derived::refused_twice", kernel, {"output": like("bias")}, backward="derive"
+            )
 
 
 def test_names_of_inputs():
