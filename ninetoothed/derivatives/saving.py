@@ -13,7 +13,7 @@ from ninetoothed.derivatives.absent import moves
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.reverse import Reverse
 from ninetoothed.derivatives.rules import template
-from ninetoothed.derivatives.tape import Item, SumType, Written
+from ninetoothed.derivatives.tape import SumType, Written
 from ninetoothed.program.nodes import (
     ElementType,
     LanguageRef,
@@ -23,7 +23,7 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
-from ninetoothed.program.types import is_one
+from ninetoothed.program.types import UNKNOWN, is_one
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression
 from ninetoothed.symbols.simplify import difference
@@ -59,25 +59,28 @@ def backwards(
 
     outputs = {*outputs} - recorder.summed
     kept: dict[str, TileRef] = {}
-    body = written(kept)
-    for value, tile in _stored(recorder.items, outputs, is_partial):
-        other = {**kept, value: tile}
-        if _moves_less(_loaded(written(other)), _loaded(body), size_of):
-            kept, body = other, written(other)
+    loaded = _loaded(written(kept))
+    stored = dict(_stored(recorder, outputs, is_partial))
+    # One by one; then all, for a loop is run while anything that it sums is needed.
+    for more in (*({value: tile} for value, tile in stored.items()), stored):
+        fewer = _loaded(written({**kept, **more}))
+        if _moves_less(fewer, loaded, size_of):
+            kept, loaded = {**kept, **more}, fewer
     return written(kept)
 
 
 def _stored(
-    items: Sequence[Item], outputs: Collection[str], is_partial: bool
+    recorder: Recorder, outputs: Collection[str], is_partial: bool
 ) -> Iterator[tuple[str, TileRef]]:
     """The values on a tape that are stored as they are and whole, once a program, and where."""
-    for item in items:
+    for item in recorder.items:
         if isinstance(item, Written) and item.tile.parameter in outputs:
             dims = item.operand.dims
             is_whole = not is_partial or (dims is not None and all(map(is_one, dims)))
-            is_named = isinstance(item.operand.expression, ast.Name)
-            if is_whole and is_named and item.operand.name is not None:
-                yield item.operand.name, item.tile
+            value = getattr(item.operand.expression, "id", "")
+            is_float = recorder.types.known.get(value, UNKNOWN).kind == "float"
+            if is_whole and value and (is_float or item.operand.name is not None):
+                yield value, item.tile
 
 
 def _loaded(

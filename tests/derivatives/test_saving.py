@@ -169,6 +169,42 @@ def test_a_sum_that_is_stored_is_not_summed_again():
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
+def test_sums_of_one_loop_that_are_stored_are_not_summed_again():
+    """Each alone saves nothing: the loop is run for the other."""
+
+    def arrangement(input, gate, other, gated, product, output):
+        tile = (mm.BLOCK_SIZE_M, mm.BLOCK_SIZE_N)
+        first, second, _ = mm.arrangement(input, gate, output)
+        _, third, _ = mm.arrangement(input, other, output)
+        return first, second, third, gated.tile(tile), product.tile(tile), output.tile(tile)
+
+    def application(input, gate, other, gated, product, output):
+        one = ntl.zeros(output.shape, dtype=ntl.float32)
+        two = ntl.zeros(output.shape, dtype=ntl.float32)
+        for k in range(input.shape[0]):
+            one += ntl.dot(input[k], gate[k])
+            two += ntl.dot(input[k], other[k])
+        gated = one  # noqa: F841
+        product = two  # noqa: F841
+        output = one * ntl.sigmoid(one) * two  # noqa: F841
+
+    tensors = tuple(Tensor(2) for _ in range(6))
+    shape = (tensors[0].shape[0], tensors[1].shape[1]), "input"
+    outputs = {"gated": shape, "product": shape, "output": shape}
+    options = {"hidden": ("gated", "product")}
+    operator = made(application, arrangement, tensors, outputs, **options)
+    sizes = (40, 30), (30, 50), (30, 50)
+    inputs = [torch.randn(size, requires_grad=True) for size in sizes]
+    x, gate, other = inputs
+
+    found = torch.autograd.grad(operator(*inputs).square().sum(), inputs)
+    wanted = (torch.nn.functional.silu(x @ gate) * (x @ other)).square().sum()
+
+    assert operator.definition.saved == ("input", "gate", "other", "gated", "product")
+    for one, two in zip(found, torch.autograd.grad(wanted, inputs)):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-2)
+
+
 def test_what_all_rows_share_is_loaded_once():
     kernel = fused_rms_norm.kernel.definition
     found = derive(kernel, ("input", "weight"), parts=256).specializations.shown.program
