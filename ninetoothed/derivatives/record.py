@@ -68,15 +68,26 @@ class Recorder(Values):
                 f"elements of `{node.parameter}` are stored to that the program chooses.", node
             )
         elif isinstance(node, ast.If):
-            raise tape.refused(
-                "what runs depends on a condition that is known when the kernel runs. Give constants "
-                "that decide it, or choose with `ntl.where`.",
-                node,
-            )
+            raise tape.refused(self.undecided(node.test), node)
         elif isinstance(node, ast.While):
             raise tape.refused("how often a `while` runs is known when it has run.", node)
         elif not isinstance(node, ast.Pass):
             raise tape.refused("this statement has no derivative.", node)
+
+    def undecided(self, test: ast.expr) -> str:
+        """Why an `if` has both its ways, and what to do."""
+        read = sorted(effects.names_read(test))
+        kinds = {self.parameters[each].kind if each in self.parameters else "" for each in read}
+        if kinds == {"constexpr"}:
+            given = ", ".join(f"{each!r}: ..." for each in read)
+            return (
+                "what runs depends on a constant that each call may give, whatever its default is. Give it once, as "
+                f"`constants={{{given}}}`, or choose with `ntl.where`."
+            )
+        return (
+            "what runs depends on a condition that is known when the kernel runs. Give constants "
+            "that decide it, or choose with `ntl.where`."
+        )
 
     def expression_statement(self, node: ast.Expr) -> None:
         for child in walk(node):

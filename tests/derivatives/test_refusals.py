@@ -206,6 +206,26 @@ def test_attention_carries_a_maximum():
         kernel.backward(wrt=("query",), constants={"is_causal": False})
 
 
+def test_a_constant_that_calls_may_give_is_asked_for():
+    def application(input, power, output):
+        if power == 2:
+            output = input * input  # noqa: F841
+        else:
+            output = input * input * input  # noqa: F841
+
+    power = Tensor(0, constexpr=True, value=2)
+    tensors = (Tensor(1), power, Tensor(1))
+
+    def arrangement(input, power, output):
+        return input.tile((16,)), power, output.tile((16,))
+
+    with pytest.raises(ApplicationError, match=r"each call may give.*constants={'power': \.\.\.}"):
+        made(application, arrangement, tensors)
+    x = torch.randn(5, requires_grad=True)
+    made(application, arrangement, tensors, constants={"power": 3})(x).sum().backward()
+    torch.testing.assert_close(x.grad, 3 * x.detach() ** 2)
+
+
 def test_what_is_changed_in_place():
     def doubled(input):
         input *= 2
