@@ -190,7 +190,8 @@ class Exchange:
         for statement in outside:
             if isinstance(statement, ast.For):
                 raise ExchangeError(
-                    "what a loop sums is needed again for every round; store it to an output"
+                    "what a loop sums is needed again for every round; store it to an output that has the "
+                    "element type of an input that has a gradient"
                 )
         flat = [*outside, *loop.body]
         for statement in flat:

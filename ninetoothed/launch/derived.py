@@ -48,8 +48,20 @@ def with_backward(
         ApplicationError: a part of the application has no derivative.
     """
     _check_outputs(operator)
-    found = _Backward(operator, making, wrt, _equal_sizes(operator), atomic)
+    given = _equal_sizes(operator), atomic, _of_floats(operator, wrt)
+    found = _Backward(operator, making, wrt, *given)
     return replace(operator, backward=found.run, saved=found.saved, is_selective=True)
+
+
+def _of_floats(operator: OperatorDefinition, wrt: Sequence[str] | None) -> frozenset[str]:
+    """The outputs of the element type of an input that has a gradient, or could: others may hold integers."""
+    kernel, inputs = operator.kernel, {*(wrt or ())}
+    try:
+        inputs |= {*dependent(kernel, differentiable(kernel))}
+    except ApplicationError:
+        if wrt is None:
+            raise
+    return frozenset(each.name for each in operator.outputs if each.dtype in inputs)
 
 
 def _equal_sizes(operator: OperatorDefinition) -> Sizes:
@@ -79,7 +91,9 @@ def _later(
     def backward(*values: Any, needed: Sequence[bool] | None = None, is_last: bool = False) -> Any:
         with lock:
             if not made:
-                made.append(_Backward(operator, making, None, equal, detached=detached))
+                # They are gradients, and hold floats.
+                floats = frozenset(e.name for e in operator.outputs if isinstance(e.dtype, str))
+                made.append(_Backward(operator, making, None, equal, False, floats, detached))
         by_name = dict(zip(saved, values[count:]))
         kept = (by_name[each] for each in made[0].saved)
         return made[0].run(*values[:count], *kept, needed=needed, is_last=is_last)
@@ -136,11 +150,14 @@ class _Backward:
         making: Making,
         wrt: Sequence[str] | None,
         equal: Sizes,
-        atomic: bool = False,
+        atomic: bool,
+        kept: frozenset[str],
         detached: frozenset[str] = frozenset(),
     ) -> None:
         self._operator, self._making, self._equal = operator, making, equal
         self._is_atomic = atomic
+        # Of an output that has an element type of its own, less may be left than is needed.
+        self._kept = sorted(kept)
         kernel = operator.kernel
         if wrt is None:
             wrt = dependent(kernel, [e for e in differentiable(kernel) if e not in detached])
@@ -206,9 +223,7 @@ class _Backward:
         operator = self._operator
         suffix = f"backward_{'_'.join(wrt)}"
         name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
-        # Of an output that has an element type of its own, less may be left than is needed.
-        kept = [each.name for each in operator.outputs if isinstance(each.dtype, str)]
-        given = self._equal, MOST_PARTS, kept, self._is_atomic
+        given = self._equal, MOST_PARTS, self._kept, self._is_atomic
         derived = derive(operator.kernel, wrt, kernel_name, (), *given)
         beside = [
             each for each in wrt if self._shape_of(each, derived) is None or each in derived.atomic

@@ -11,6 +11,7 @@ import ninetoothed.language as ntl
 from examples import fused_rms_norm, mm
 from ninetoothed import Tensor, like
 from ninetoothed.derivatives.derive import derive
+from ninetoothed.errors import ApplicationError
 from tests.derivatives.operators import MATRIX, NUMBERS, made, matrices, rows
 
 
@@ -167,6 +168,30 @@ def test_a_sum_that_is_stored_is_not_summed_again():
     assert operator.definition.saved == ("input", "other", "product")
     for one, other in zip(found, torch.autograd.grad(wanted, (left, right))):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_an_output_like_an_input_without_a_gradient_is_not_loaded():
+    """It may hold integers."""
+
+    def arrangement(input, other, counts, product, output):
+        tile = (mm.BLOCK_SIZE_M, mm.BLOCK_SIZE_N)
+        first, second, _ = mm.arrangement(input, other, output)
+        return first, second, counts.tile(tile), product.tile(tile), output.tile(tile)
+
+    def application(input, other, counts, product, output):
+        accumulator = ntl.zeros(output.shape, dtype=ntl.float32)
+        for k in range(input.shape[0]):
+            accumulator += ntl.dot(input[k], other[k])
+        product = accumulator  # noqa: F841
+        output = accumulator * accumulator  # noqa: F841
+
+    tensors = tuple(Tensor(2) for _ in range(5))
+    outputs = {
+        "product": like("counts"),
+        "output": ((tensors[0].shape[0], tensors[1].shape[1]), "input"),
+    }
+    with pytest.raises(ApplicationError, match="element type of an input that has a gradient"):
+        made(application, arrangement, tensors, outputs, hidden=("product",))
 
 
 def test_sums_of_one_loop_that_are_stored_are_not_summed_again():
