@@ -385,9 +385,13 @@ def as_counted(value: ValueType) -> ValueType:
 
 
 def wrapped(value: ValueType) -> ValueType:
-    """What arithmetic gives that its type may not hold: it wraps around, and may be negative where that has a sign."""
-    natural = value.dtype is not None and value.dtype.kind == "uint"
-    return replace(value, is_natural=natural)
+    """What arithmetic gives that its type may not hold: it wraps around, and may be negative where that has a sign.
+
+    Numbers that the compiler computes, as of a tile's sizes, have no width.
+    """
+    is_known = value.shape == () and value.kind == "int" and not (value.dtype or value.least_bits)
+    is_unsigned = value.dtype is not None and value.dtype.kind == "uint"
+    return replace(value, is_natural=is_unsigned or (value.is_natural and is_known))
 
 
 def in_float32(value: ValueType) -> ValueType:
