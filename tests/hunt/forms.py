@@ -208,7 +208,7 @@ for _name, _function in {"add": np.add, "sub": np.subtract, "mul": np.multiply}.
     form(_name, f"ntl.{_name}({{0}}, {{1}})", "tile, any", _arithmetic(_function))
 form("//", "({0} // {1})", "number, number", _floor_divided(np.floor_divide), rows="")
 form("%", "({0} % {1})", "number, number", _floor_divided(np.mod), rows="")
-form("hashed", "(({0} & 255) * 73856093 % 64)", "int32", lambda v: _hashed(v), rows="")
+form("hashed", "(({0} & 255) * 1103515245 % 64)", "int32", lambda v: _hashed(v), rows="")
 form("/", "({0} / {1})", "number, number", _true_division, rows="")
 for _symbol, _name in {
     "<": "lt",
@@ -235,7 +235,7 @@ form("not", "(not {0})", "tile", lambda v: _not(v), rows="")
 def _hashed(value: Value) -> Value:
     """A remainder of a product that wraps around, of what is not negative."""
     return elementwise(
-        lambda a: ((a.astype(np.int64) & 255) * 73856093).astype(np.int32) % 64, [value], "int32"
+        lambda a: ((a.astype(np.int64) & 255) * 1103515245).astype(np.int32) % 64, [value], "int32"
     )
 
 
