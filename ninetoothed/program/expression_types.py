@@ -235,7 +235,8 @@ class Expressions:
 
     def decided(self, node: ast.expr) -> None:
         """Refuses a tile where one number has to decide, or to be counted to."""
-        if reason := several(self.of(node)) or uncomputed([self.of(node)]):
+        value = self.of(node)
+        if reason := several(value) or uncomputed([value]):
             self.refuse(node, reason)
 
     def require_width(self, node: ast.AST, *operands: ValueType) -> None:

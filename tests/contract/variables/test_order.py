@@ -7,13 +7,12 @@ it for each number. Run in Triton's interpreter too, by `tests.contract.on_inter
 from __future__ import annotations
 
 import pytest
-import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.errors import ApplicationError
-from tests.contract.variables.cases import table
+from tests.contract.variables.cases import check, table
 
 #: What an application gives is a function of the elements and the number.
 CASES, case = table()
@@ -334,15 +333,7 @@ def a_parameter_that_loops(x, n, y):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_it_is_what_it_was_when_python_read_it(name, n):
-    application, expected = CASES[name]
-    kernel = ninetoothed.make(
-        lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
-        application,
-        (Tensor(1), Tensor(0), Tensor(1)),
-    )
-    x, y = torch.arange(1.0, 4), torch.full((3,), float("nan"))
-    kernel(x, n, y)
-    torch.testing.assert_close(y, expected(x, n).to(y), rtol=1e-5, atol=1e-5)
+    check(*CASES[name], n)
 
 
 def read_after_it_was_given_behind_and(x, n, y):

@@ -14,7 +14,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from tests.contract.variables.cases import table
+from tests.contract.variables.cases import check, table
 
 #: What an application gives is a function of the elements and the number, or of these alone.
 CASES, case = table()
@@ -304,15 +304,7 @@ def tiles_are_compared_in_them(x, n, y):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n", [0, 1])
 def test_it_means_what_python_says(name, n):
-    application, expected = CASES[name]
-    kernel = ninetoothed.make(
-        lambda x, n, y: (x.tile((-1,)), n, y.tile((-1,))),
-        application,
-        (Tensor(1), Tensor(0), Tensor(1)),
-    )
-    x, y = torch.arange(1.0, 4), torch.full((3,), float("nan"))
-    kernel(x, n, y)
-    torch.testing.assert_close(y, expected(x, n).to(y), rtol=1e-5, atol=1e-5)
+    check(*CASES[name], n)
 
 
 # In a loop whose last round has no element for some lanes.
