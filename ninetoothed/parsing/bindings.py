@@ -22,6 +22,7 @@ from ninetoothed.parsing.values import (
     Undecided,
     Value,
     copy_of,
+    is_method,
     same,
 )
 from ninetoothed.program.constancy import is_constant_symbol
@@ -58,6 +59,8 @@ class BindingFrame(OrderFrame):
             return self.as_it_is(value, node)
         if not isinstance(value, Runtime):
             return value
+        if is_method(value.node):
+            return self.as_it_is(value, node)
         if is_name(value.node, name):
             return value
         constant = cell.is_stable and not self.state.loops and self.is_constant(value.node)
@@ -114,6 +117,10 @@ class BindingFrame(OrderFrame):
             return replace(value, arguments=arguments, keywords=keywords)
         if isinstance(value, Method):
             return Method(self.as_it_is(value.owner, node), value.name)
+        if isinstance(value, Runtime) and is_method(value.node):
+            owner = self.expression(self.as_it_is(Runtime(value.node.value), node), node)
+            method = ast.Attribute(value=owner, attr=value.node.attr, ctx=ast.Load())
+            return Runtime(self.at(method, node))
         if isinstance(value, Runtime) and not self._is_stable(value.node):
             if names_read(value.node) or reads_memory(value.node):
                 return Runtime(self.saved(value.node, node, "value"))

@@ -252,6 +252,8 @@ class Frame:
     def expression(self, value: values.Value, node: ast.AST) -> ast.expr:
         """The Program's expression for a value. A tile is loaded."""
         if isinstance(value, values.Runtime):
+            if values.is_method(value.node):
+                raise self.error(node, _no_value(values.Method(value, value.node.attr)))
             return value.node
         if isinstance(value, values.Known):
             return self._of_object(value.object, node)

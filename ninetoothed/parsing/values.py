@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
+from ninetoothed.language import operations
 from ninetoothed.parsing.holds import Hold, Loan
 from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
 from ninetoothed.tensors.views import View
@@ -270,6 +271,13 @@ class Cell:
     is_lent: bool = False
     changed_by: Loan | None = None
     item_names: dict[str, str] = field(default_factory=dict)
+
+
+def is_method(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    """Whether it is a method of a value of the running kernel, not what the method gives."""
+    if not isinstance(node, ast.Attribute) or node.attr in operations.OF_TILES:
+        return False
+    return operations.find(node.attr) is not None
 
 
 def copy_of(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.errors import CompilationError
-from ninetoothed.language import dtypes, operations
+from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import dtype_with_scalar, loses_signs, scalar_dtype
 from ninetoothed.program.constancy import is_constant_symbol
@@ -43,8 +43,6 @@ def no_value(node: ast.expr) -> str:
         return "an element type"
     if isinstance(node, LanguageRef):
         return f"`ntl.{node.name}`"
-    if isinstance(node, ast.Attribute) and operations.find(node.attr) is not None:
-        return f"the method `{node.attr}`, which is to be called"
     return "a tuple" if isinstance(node, ast.Tuple) else ""
 
 

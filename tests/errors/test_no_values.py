@@ -95,7 +95,7 @@ def bits_of_a_size(x, y):
         (a_type_stored, "A tile or a number is needed here, but got an element type."),
         (a_computed_type, "A tile or a number is needed here, but got an element type."),
         (a_function_stored, "A tile or a number is needed here, but got `ntl.exp`."),
-        (a_method_stored, "but got the method `sum`, which is to be called."),
+        (a_method_stored, "`sum` is a method: call it."),
         (less_than_nothing, "A tile or a number is needed here, but got None."),
         (more_than_a_text, "A tile or a number is needed here, but got 'a'."),
         (full_of_nothing, "`ntl.full` takes one value, but got None."),

@@ -215,6 +215,43 @@ def test_cast_is_a_method_as_to_is():
     assert torch.equal(run(application, arange(5), empty(5)), (arange(5) + 1) / 3)
 
 
+def test_a_method_that_a_variable_holds_is_of_the_value_that_it_was():
+    def called(method):
+        return method(ntl.int32)
+
+    def application(x, y):
+        x = x + 1
+        cast, methods = x.cast, (x.to, x.sum)
+        x = x * 100
+        y = called(cast) / 3 + methods[1](0) + called(methods[0])  # noqa: F841
+
+    x = arange(4) + 1
+    assert torch.equal(run(application, arange(4), empty(4)), x / 3 + x.sum() + x)
+
+
+def test_a_method_that_run_time_chooses_is_refused():
+    def by_an_expression(x, y, n):
+        y = (x.to if n > 0 else x.cast)(ntl.int32)  # noqa: F841
+
+    def by_a_branch(x, y, n):
+        to = x.to
+        if n > 0:
+            to = (x + 1).to
+        y = to(ntl.int32)  # noqa: F841
+
+    def by_a_loop(x, y, n):
+        to = x.to
+        for _ in range(n):
+            to = (to(ntl.float32) + 1).to
+        y = to(ntl.int32)  # noqa: F841
+
+    for application in (by_an_expression, by_a_branch, by_a_loop):
+        with pytest.raises(ApplicationError, match="`to` is a method"):
+            ninetoothed.make(
+                lambda x, y, n: (*tiles(x, y), n), application, (*vectors(2), Tensor(0))
+            )
+
+
 def test_a_name_that_triton_does_not_have_is_an_error_with_the_near_one():
     def application(x, y):
         y = ntl.sqrtt(x)  # noqa: F841

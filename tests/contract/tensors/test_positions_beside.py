@@ -65,5 +65,6 @@ def some_rows_beside_flipped(x, y):
 )
 def test_positions_and_tiles_exist_by_themselves(application, expected):
     y = torch.full((1, 4), NAN)
-    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(X, y)
+    x = X.to(torch.get_default_device())
+    ninetoothed.make(arrangement, application, (Tensor(2), Tensor(2)))(x, y)
     torch.testing.assert_close(y[0], torch.tensor(expected), equal_nan=True)
