@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.base import Backend, Call, Lent, Plan
@@ -27,9 +30,7 @@ class TritonBackend(Backend):
 
     def plan(self, kernel: Definition, call: Call, values: tuple[Any, ...] | None = None) -> Plan:
         """What runs ``kernel`` for every call of this key; see `Backend.plan`."""
-        from ninetoothed.backends.triton.planning.planner import Planner
-
-        return Planner(kernel, call).plan(values)
+        return _planning().Planner(kernel, call).plan(values)
 
     def element_type(self, item: object) -> DType | None:
         """The element type that one of Triton's is."""
@@ -41,9 +42,7 @@ class TritonBackend(Backend):
         self, kernel: Definition, call: Call, values: tuple[Any, ...], effort: Effort
     ) -> Tuned:
         """Searches for the fastest configuration of a call; see `ninetoothed.tune`."""
-        from ninetoothed.backends.triton.planning.planner import Planner
-
-        return Planner(kernel, call).tune(values, effort)
+        return _planning().Planner(kernel, call).tune(values, effort)
 
     def source(self, kernel: Definition) -> str:
         """The Triton source of a kernel, with nothing known of the arguments."""
@@ -53,9 +52,7 @@ class TritonBackend(Backend):
 
     def compile(self, kernel: Definition, call: Call, target: Any, *choices: Any) -> Any:
         """Triton's ``CompiledKernel``; see `Backend.compile`."""
-        from ninetoothed.backends.triton.planning.planner import compile_for_target
-
-        return compile_for_target(kernel, call, target, *choices)
+        return _planning().compile_for_target(kernel, call, target, *choices)
 
     def targets(self) -> tuple[str, ...]:
         """What kernels are compiled for ahead of time."""
@@ -100,6 +97,26 @@ class TritonBackend(Backend):
         from ninetoothed.backends.triton.runtime.device_addresses import on_device
 
         return on_device(index, addresses)
+
+
+@functools.cache
+def _planning() -> ModuleType:
+    """The planner, imported with all that it needs, Triton too, by the first call.
+
+    Importing leaves next to no garbage, and to look for some in between costs 60 ms: PyTorch's objects are looked
+    through as well.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        from ninetoothed.backends.triton.compiler import versions
+        from ninetoothed.backends.triton.planning import planner
+
+        versions.version()
+    finally:
+        if was_enabled:
+            gc.enable()
+    return planner
 
 
 BACKEND = TritonBackend()

@@ -102,6 +102,7 @@ class Planner:
         if 0 in grid:
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
+        ready.begin(self._backend, compiles=False)
         config = self._chosen(values)
         candidate = self._candidate(config)
         details = {

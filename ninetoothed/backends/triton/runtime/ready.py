@@ -61,9 +61,14 @@ COMPILER = Ahead(versions.fingerprint)
 LAUNCHERS = {backend: Ahead(functools.partial(_build, backend)) for backend in ("cuda", "hip")}
 
 
-def begin(backend: str) -> None:
-    """Begins with all that a first kernel for a kind of device will need."""
+def begin(backend: str, compiles: bool = True) -> None:
+    """Begins with what a first kernel for a kind of device will need.
+
+    Args:
+        compiles: whether it will be compiled, as far as is known yet.
+    """
     # Triton is imported here, once, and not by several threads at a time.
     with private_cache():
-        COMPILER.begin()
         LAUNCHERS[backend].begin()
+        if compiles:
+            COMPILER.begin()
