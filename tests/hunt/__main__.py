@@ -54,9 +54,15 @@ def main(arguments: list[str] | None = None) -> int:
     }
     backends = tuple(given.backend.split(","))
     families = tuple(filter(None, given.families.split(",")))
-    for chosen in (INTERPRETED, COMPILED):
-        if group := tuple(name for name in backends if name in chosen):
-            _run(group, families, given, total, started)
+    groups = [[name for name in backends if name in chosen] for chosen in (INTERPRETED, COMPILED)]
+    groups = list(filter(None, groups))
+    for place, group in enumerate(groups):
+        ends = math.inf
+        if given.seconds:
+            # Each group has its part of the time that is left.
+            left = given.seconds - (time.monotonic() - started)
+            ends = time.time() + left / (len(groups) - place)
+        _run(tuple(group), families, given, total, started, ends)
     seconds = time.monotonic() - started
     summary = _kept(total, given, started)
     counts = ", ".join(f"{count} {name}" for name, count in summary["counts"].items())
@@ -88,9 +94,14 @@ def _kept(total: dict[str, Any], given: Any, started: float) -> dict[str, Any]:
 
 
 def _run(
-    backends: tuple[str, ...], families: tuple[str, ...], given: Any, total: Any, started: float
+    backends: tuple[str, ...],
+    families: tuple[str, ...],
+    given: Any,
+    total: Any,
+    started: float,
+    ends: float,
 ) -> None:
-    """All programs on backends that can be in one process."""
+    """All programs on backends that can be in one process; none begins after ``ends``."""
     os.environ.pop("TRITON_INTERPRET", None)
     if {*INTERPRETED[1:]} & set(backends):
         os.environ["TRITON_INTERPRET"] = "1"
@@ -102,9 +113,6 @@ def _run(
 
     families = families or USUAL
     stop = given.seed + given.programs
-    ends = math.inf
-    if given.seconds:
-        ends = time.time() + given.seconds - (time.monotonic() - started)
     more = backends, families, given.first, ends
     is_compiled = backends[0] in COMPILED
     found: Iterable[dict[str, Any]]
