@@ -6,10 +6,10 @@ import ast
 
 from ninetoothed.parsing.frames import count_text, shape_text
 from ninetoothed.parsing.objects import literal
-from ninetoothed.parsing.tiles import TileFrame
+from ninetoothed.parsing.tiles import TileFrame, from_end
 from ninetoothed.parsing.values import Elements, Known, Runtime, Symbolic, Tile, Value, copy_of
 from ninetoothed.program import nodes
-from ninetoothed.symbols.expr import Expression
+from ninetoothed.symbols.expr import Expression, maximum
 from ninetoothed.tensors.views import Chosen, Fixed, Run, View, run_of
 
 _WHOLE = Known(slice(None))
@@ -61,7 +61,7 @@ class ElementFrame(TileFrame):
     ) -> Run | Fixed | Chosen:
         """What one index selects in its dimension."""
         if isinstance(key, Symbolic):
-            return Fixed(key.symbol)
+            return Fixed(from_end(key.symbol, size))
         if isinstance(key, Runtime):
             if isinstance(key.node, ast.Slice):
                 raise self.error(
@@ -74,8 +74,9 @@ class ElementFrame(TileFrame):
             return Chosen()
         found = literal(key.object) if isinstance(key, Known) else None
         if isinstance(found, slice):
+            start, stop = (_bound(each, size) for each in (found.start, found.stop))
             try:
-                return run_of(found, size)
+                return run_of(slice(start, stop, found.step), size)
             except (ValueError, TypeError) as error:
                 raise self.error(
                     node, f"A slice of {name!r}, along a dimension of size {size}: {error}."
@@ -137,6 +138,12 @@ class ElementFrame(TileFrame):
         name = elements.parameter.name
         store = nodes.ElementStore(parameter=name, indices=indices, view=elements.view, value=value)
         self.emit(store, node)
+
+
+def _bound(position: Expression | None, size: Expression) -> Expression | None:
+    """A slice's bound as `run_of` takes it."""
+    found = from_end(position, size)
+    return position if found is position else maximum(found, 0)
 
 
 #: What may give a pointer: a tensor, a local variable, a function.

@@ -18,9 +18,11 @@ from ninetoothed.parsing.values import (
     Method,
     Runtime,
     Source,
+    Symbolic,
     Tile,
     Value,
 )
+from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import (
     Offsets,
     SequenceLength,
@@ -29,6 +31,8 @@ from ninetoothed.program.nodes import (
     SourceStore,
     Store,
 )
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol, maximum, minimum
 
 
 class TileFrame(BindingFrame):
@@ -142,6 +146,8 @@ class TileFrame(BindingFrame):
                 )
             if index < 0:
                 return self.expression(value_of(size - -index), node)
+        if isinstance(value, Symbolic):
+            value = value_of(from_end(value.symbol, size))
         if isinstance(value, Group):
             raise self.error(node, f"{name!r} is indexed with a tuple inside of a tuple.")
         return self.expression(value, node)
@@ -194,6 +200,15 @@ class TileFrame(BindingFrame):
     def store_elements(self, elements: Elements, value: ast.expr, node: ast.AST) -> None:
         """Stores to elements of a tile."""
         raise NotImplementedError
+
+
+def from_end(position: Any, size: Any) -> Any:
+    """A position of which the compiler knows the value, and `make` not yet: a negative one counts from the end."""
+    if not isinstance(position, Symbol) or interval(position)[0] >= 0:
+        return position
+    if not is_constant_symbol(position):
+        return position
+    return position + minimum(maximum(-position, 0), 1) * size
 
 
 def _shape_of(shape: Any) -> Group:

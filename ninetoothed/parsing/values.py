@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
+from ninetoothed import language
 from ninetoothed.language import operations
 from ninetoothed.parsing.holds import Hold, Loan
 from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
@@ -232,11 +233,17 @@ def in_rounds(
     loop: ast.For, number: str, start: Value, stop: Value, step: Value
 ) -> tuple[ast.expr, ast.For]:
     """How many rounds a loop over a range has, and the loop over their numbers, which is to be given them."""
-    bounds = {"start": start, "stop": stop, "step": step}
+    bounds: dict[str, Value] = {"start": start, "stop": stop, "step": step}
+    known = {
+        "cast": Known(language.cast),
+        "int32": Known(language.int32),
+        "int64": Known(language.int64),
+    }
 
     class Filled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return Evaluated(bounds[node.id]) if node.id in bounds else ast.Name(number, ast.Load())
+            found = (bounds | known).get(node.id)
+            return ast.Name(number, ast.Load()) if found is None else Evaluated(found)
 
     def filled(text: str) -> ast.expr:
         made = ast.copy_location(Filled().visit(ast.parse(text, mode="eval").body), loop.iter)
@@ -246,7 +253,14 @@ def in_rounds(
 
     item = ast.Assign([loop.target], filled("start + number * step"))
     made = ast.For(ast.Name(number, ast.Store()), loop.iter, [item, *loop.body], [])
-    return filled("-((start - stop) // step)"), made
+    if not any(isinstance(bound, Runtime) for bound in bounds.values()):
+        return filled("-((start - stop) // step)"), made
+    # Their own types need not hold the difference, nor its negative.
+    first, last, by = (
+        f"cast({name}, int64)" if isinstance(bound, Runtime) else name
+        for name, bound in bounds.items()
+    )
+    return filled(f"cast(-(({first} - {last}) // {by}), int32)"), made
 
 
 @dataclass(eq=False)

@@ -160,6 +160,9 @@ def viewed(access: Access, tile_shape: Shape, view: View, source: Level) -> Acce
             used.append(next(lanes))
             gone = as_symbol(0) if entry.count == 1 else used[-1] * entry.step
             found[lane] = as_symbol(simplify(gone + entry.start))
+            if interval(as_symbol(entry.start))[0] < 0:
+                # Made of sizes: what turns out to be before the tile is beyond it.
+                more.append(found[lane] >= 0)
             if not is_power_of_two(entry.count):
                 more.append(used[-1] < as_symbol(entry.count))
             if entry.is_within:

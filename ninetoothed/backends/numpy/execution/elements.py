@@ -14,6 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.execution.addressing import Shape
 from ninetoothed.backends.numpy.language.identities import in_other_lanes
+from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validity, member_value
 from ninetoothed.errors import ApplicationError
 from ninetoothed.symbols.operators import next_power_of_2
@@ -144,6 +145,11 @@ def _run(name: str, key: slice, size: int, may_have_none: bool) -> tuple[Any, An
         raise ApplicationError(
             f"The bounds of a slice of `{name}` are needed at compile time: {error}."
         ) from error
+    # What is made of sizes does not count from the end: it is before the tile, where it is negative.
+    if type(key.start) is Size:
+        start = min(int(key.start), size)
+    if type(key.stop) is Size:
+        stop = min(int(key.stop), size)
     count = len(range(start, stop, step))
     if not count and not may_have_none:
         raise ApplicationError(

@@ -339,15 +339,9 @@ def place(value: Any, key: Any = ()) -> Any:
     return value._argument.place(value._selection, tuple(map(read, keys)))
 
 
-class Position(int):
-    """A negative index that is known only in the running kernel: it does not count from the end."""
-
-
 def position(value: Any) -> Any:
-    """An index that depends on a variable, as it is; a negative one is seen to be that."""
-    if isinstance(value, enum.Enum) and not isinstance(value, int):
-        return Member(value)
-    return Position(value) if type(value) is int and value < 0 else value
+    """An index that depends on a variable, as it is; of an enumeration's member, that it is one."""
+    return Member(value) if isinstance(value, enum.Enum) and not isinstance(value, int) else value
 
 
 #: No level goes as far, and 64 bits hold it times a tile's size.
