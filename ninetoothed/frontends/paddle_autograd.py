@@ -7,12 +7,18 @@ and keep account of is done here.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.operator import OperatorDefinition, missing_backward
+from ninetoothed.kernels.operator import (
+    OperatorDefinition,
+    completing,
+    missing_backward,
+    number_of_gradient,
+)
 
 
 def registered(
@@ -27,19 +33,30 @@ def registered(
 
     _, forward = functions(empty)
     types = (paddle.Tensor,)
-    if definition.backward is not None:
-        return _layer(definition, definition.backward, forward).apply, types
-    if not definition.outputs:
+    if definition.backward is None and not definition.outputs:
         return forward, types
-    none = replace(definition, saved=())
-    refusing = _layer(none, missing_backward(definition.name), forward).apply
-    is_recorded = paddle.is_grad_enabled
+    backward, complete = definition.backward, completing(definition)
+    if backward is None:
+        definition = replace(definition, saved=())
+        layer = _layer(definition, missing_backward(definition.name), forward)
+    else:
+        layer = _layer(definition, backward, forward)
+    changed = [place for place, entry in enumerate(definition.inputs) if entry.is_changed]
+    is_recorded, tell = paddle.is_grad_enabled, stored(())
 
     def function(*arguments: Any, **keywords: Any) -> Any:
-        for each in (*arguments, *keywords.values()):
-            if isinstance(each, types) and not each.stop_gradient and is_recorded():
-                return refusing(*arguments, **keywords)
-        return forward(*arguments, **keywords)
+        given = complete(arguments, keywords)
+        asking = [each for each in given if isinstance(each, types) and not each.stop_gradient]
+        if not asking or not is_recorded():
+            return forward(*given)
+        if changed:
+            # Within the layer no gradients are recorded, and nothing is said.
+            tell([given[place] for place in changed])
+            stored_to = [id(given[place]) for place in changed]
+            for each in asking:
+                if id(each) not in stored_to and (text := remark(each, True)):
+                    warnings.warn(f"operator {definition.name!r}: a tensor {text}", stacklevel=3)
+        return layer.apply(*given)
 
     return function, types
 
@@ -47,19 +64,20 @@ def registered(
 def _layer(
     definition: OperatorDefinition, derivative: Callable[..., Any], forward: Callable[..., Any]
 ) -> Any:
+    """The operator as a function of autograd's, of all arguments in order."""
     import paddle
 
     names = [entry.name for entry in definition.inputs]
     made = [entry.name for entry in definition.outputs]
-    defaults = {entry.name: entry.default for entry in definition.inputs}
+    tensors = [entry.name for entry in definition.tensors]
 
     class Layer(paddle.autograd.PyLayer):  # type: ignore[misc]
         """Runs the kernel, and what was given as its backward."""
 
         @staticmethod
-        def forward(ctx: Any, *arguments: Any, **keywords: Any) -> Any:
-            output = forward(*arguments, **keywords)
-            known = {**defaults, **dict(zip(names, arguments)), **keywords}
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            output = forward(*arguments)
+            known = dict(zip(names, arguments))
             known |= dict(zip(made, (output,) if len(made) == 1 else output))
             kept = [known[name] for name in definition.saved]
             ctx.save_for_backward(*(each for each in kept if isinstance(each, paddle.Tensor)))
@@ -67,24 +85,31 @@ def _layer(
             ctx.versions = [
                 each.inplace_version for each in kept if isinstance(each, paddle.Tensor)
             ]
-            given = [known[entry.name] for entry in definition.tensors]
-            ctx.stopped = [each is not None and each.stop_gradient for each in given]
+            # Paddle asks for a gradient of each tensor that was given, of a number that is one too.
+            ctx.asked = [
+                (name, not each.stop_gradient)
+                for name, each in zip(names, arguments)
+                if isinstance(each, paddle.Tensor)
+            ]
             return output
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            tensors = ctx.saved_tensor()
-            if any(e.inplace_version != was for e, was in zip(tensors, ctx.versions)):
+            saved_tensors = ctx.saved_tensor()
+            if any(e.inplace_version != was for e, was in zip(saved_tensors, ctx.versions)):
                 raise ArgumentError(
                     f"operator {definition.name!r}: a tensor that its backward needs was stored to after "
                     "the call. Store to a `.clone()` of it, or give the operator one."
                 )
-            saved = iter(tensors)
+            for name, is_asked in ctx.asked:
+                if is_asked and name not in tensors:
+                    raise number_of_gradient(definition.name, name)
+            saved = iter(saved_tensors)
             kept = [next(saved) if each is None else each[0] for each in ctx.kept]
-            found = definition.checked_gradients(derivative(*gradients, *kept))
-            # Paddle takes no gradient of what asks for none.
-            found = tuple(None if stopped else each for each, stopped in zip(found, ctx.stopped))
-            return found if len(found) > 1 else found[0]
+            found = dict(zip(tensors, definition.checked_gradients(derivative(*gradients, *kept))))
+            # It takes none of what asks for none.
+            given = tuple(found.get(name) if is_asked else None for name, is_asked in ctx.asked)
+            return given if len(given) > 1 else given[0]
 
     return Layer
 

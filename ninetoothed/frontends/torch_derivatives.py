@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.operator import OperatorDefinition
+from ninetoothed.kernels.operator import OperatorDefinition, number_of_gradient
 
 _WITHIN_FORWARD_MODE = (
     "a transformation of an operator within forward mode (jvp of vmap, jacfwd of grad, hessian) cannot be had where "
@@ -184,9 +184,6 @@ def refusing_numbers(definition: OperatorDefinition) -> Callable[[Sequence[Any]]
     def refuse(wanted: Sequence[Any]) -> None:
         for name, is_wanted in zip(names, wanted):
             if name is not None and is_wanted:
-                raise ArgumentError(
-                    f"operator {definition.name!r}: `{name}` is a number of the kernel's, passed by value, and "
-                    f"has no gradient. Give `{name}.item()`, or make it a tensor of one element"
-                )
+                raise number_of_gradient(definition.name, name)
 
     return refuse

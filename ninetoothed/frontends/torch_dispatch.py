@@ -6,15 +6,13 @@ it drops: here is what has.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArgumentError
 from ninetoothed.frontends.torch_derivatives import check_nesting, refusing_numbers
 from ninetoothed.frontends.torch_in_place import check_tangents, in_place
 from ninetoothed.frontends.torch_kinds import has_tangent, is_dual
-from ninetoothed.kernels.operator import OperatorDefinition
+from ninetoothed.kernels.operator import OperatorDefinition, completing
 
 
 def dispatched_by(
@@ -154,24 +152,3 @@ def _forward() -> Callable[[], bool]:
         return has_duals()
 
     return is_forward
-
-
-def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]:
-    """What gives all arguments of a call in order; `ArgumentError` where they are not those of the operator."""
-    parameters = [
-        inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
-        for e in definition.inputs
-    ]
-    signature = inspect.Signature(parameters)
-
-    def complete(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-        if not keywords and len(arguments) == len(parameters):
-            return arguments
-        try:
-            bound = signature.bind(*arguments, **keywords)
-        except TypeError as error:
-            raise ArgumentError(f"operator {definition.name!r}: {error}") from None
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
-
-    return complete

@@ -18,7 +18,6 @@ from ninetoothed.frontends.torch_derivatives import (
 )
 from ninetoothed.frontends.torch_dispatch import (
     changing_below,
-    completing,
     dispatched_by,
     duals,
     is_for_dispatcher,
@@ -27,7 +26,7 @@ from ninetoothed.frontends.torch_dispatch import (
 )
 from ninetoothed.frontends.torch_in_place import check_in_place, in_place, no_rule
 from ninetoothed.frontends.torch_kinds import check_inputs
-from ninetoothed.kernels.operator import OperatorDefinition, missing_backward
+from ninetoothed.kernels.operator import OperatorDefinition, completing, missing_backward
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
 

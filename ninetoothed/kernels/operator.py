@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,8 +181,12 @@ def define_operator(
         ArgumentError: a name or an output is not as it must be.
     """
     namespace, _, own = str(name).partition("::")
-    if not (namespace.isidentifier() and own.isidentifier()):
-        raise ArgumentError(f"an operator's name is 'namespace::name', not {name!r}")
+    if not all(each.isidentifier() and each.isascii() for each in (namespace, own)) or (
+        keyword.iskeyword(namespace) or keyword.iskeyword(own)
+    ):
+        raise ArgumentError(
+            f"an operator's name is 'namespace::name', not {name!r}: two names in ASCII, and no keywords of Python's"
+        )
     constants = dict(constants or {})
     symbols = [kernel.names[symbol] for symbol in kernel.symbols]
     stored, tensors = written(kernel.program), [p.name for p in kernel.tensor_parameters]
@@ -257,6 +263,35 @@ def autocast_rule(operator: str, program: Program, asked: str | None) -> str | N
             f"{asked!r}"
         )
     return asked
+
+
+def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]:
+    """What gives all arguments of a call in order; `ArgumentError` where they are not those of the operator."""
+    parameters = [
+        inspect.Parameter(e.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=e.default)
+        for e in definition.inputs
+    ]
+    signature = inspect.Signature(parameters)
+
+    def complete(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        if not keywords and len(arguments) == len(parameters):
+            return arguments
+        try:
+            bound = signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise ArgumentError(f"operator {definition.name!r}: {error}") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    return complete
+
+
+def number_of_gradient(operator: str, name: str) -> ArgumentError:
+    """Why a gradient is refused that is asked of what is passed by value."""
+    return ArgumentError(
+        f"operator {operator!r}: `{name}` is a number of the kernel's, passed by value, and has no gradient. "
+        f"Give `{name}.item()`, or make it a tensor of one element"
+    )
 
 
 def missing_backward(operator: str) -> Callable[..., Any]:

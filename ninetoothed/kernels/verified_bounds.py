@@ -7,12 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.symbols.bounds import Interval
-from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.bounds import Interval, interval
+from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.tensors.level import operations
 from ninetoothed.tensors.metaops import Tile
+
+
+def check_tile_sizes(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
+    """`ArgumentError` where a call makes a tile's size negative: so many windows do not fit into what it is of."""
+    for name, size in _counts(kernel):
+        if (found := evaluated(size, environment)) < 0:
+            raise ArgumentError(
+                f"kernel `{kernel.name}`: a size of the tile of `{name}`, `{size}`, is {found} in this call, as a "
+                "window is longer than what it goes over. Give it more, or pad it in the arrangement."
+            )
+
+
+@analysis
+def _counts(kernel: Definition) -> list[tuple[str, Symbol]]:
+    """The sizes of tiles that a call may make negative, with the tensors' names."""
+    sizes = [(p.name, size) for p in kernel.arranged_parameters for size in p.tile_shape]
+    return [
+        (name, size)
+        for name, size in sizes
+        if isinstance(size, Symbol) and interval(size, verified_ranges(kernel))[0] < 0
+    ]
 
 
 @analysis

@@ -179,7 +179,8 @@ class Operator:
         return f"<operator {self.definition.name} of {self.kernel!r}>"
 
     def __call__(self, /, *arguments: Any, **keywords: Any) -> Any:
-        for argument in arguments:
+        # Compilers cannot follow what looks for a framework, nor need it, once there is one.
+        for argument in (*arguments, *keywords.values()) if keywords else arguments:
             function = self._by_type.get(type(argument))
             if function is not None:
                 return function(*arguments, **keywords)

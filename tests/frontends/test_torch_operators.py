@@ -401,3 +401,21 @@ def test_a_name_is_taken_once(cube):
 def test_a_call_without_tensors_is_named(cube):
     with pytest.raises(ArgumentError, match="takes at least one tensor; it got float"):
         cube(1.0)
+
+
+def test_an_operator_whose_inputs_are_given_by_name_is_compiled_whole():
+    kernel = ninetoothed.make(elementwise, cubed, (Tensor(1), Tensor(1)))
+    operator = ninetoothed.op(
+        "tests::by_name", kernel, {"output": like("input")}, backward="derive"
+    )
+    x = torch.randn(37)
+
+    compiled = torch.compile(lambda x: operator(input=x), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(x), operator(x))
+
+
+@pytest.mark.parametrize("name", ["tests::class", "import::x", "tests::é", "é::x", "x", "a::b::c"])
+def test_a_name_that_is_none_of_an_operator(name):
+    kernel = ninetoothed.make(elementwise, cubed, (Tensor(1), Tensor(1)))
+    with pytest.raises(ArgumentError, match="an operator's name is 'namespace::name'"):
+        ninetoothed.op(name, kernel, {"output": like("input")})

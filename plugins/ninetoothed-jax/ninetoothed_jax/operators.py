@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.operator import OperatorDefinition
-from ninetoothed.tensors.arrange import NO_VALUE
+from ninetoothed.kernels.operator import (
+    OperatorDefinition,
+    completing,
+    missing_backward,
+    number_of_gradient,
+)
 from ninetoothed_jax.partitioning import partitioned
 
 #: For so many sets of numbers that are no arrays an operator keeps what JAX knows of it.
@@ -28,23 +32,24 @@ def registered(
             "backward derived without `atomic`"
         )
     _, forward = functions(_described)
-    signature = inspect.Signature(
-        inspect.Parameter(
-            entry.name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=inspect.Parameter.empty if entry.default is NO_VALUE else entry.default,
-        )
-        for entry in definition.inputs
-    )
+    complete = completing(definition)
+    if definition.backward is None:
+        definition = replace(definition, backward=missing_backward(definition.name), saved=())
 
     @functools.lru_cache(maxsize=_MOST_CONSTANTS)
     def made(constants: tuple[tuple[str, type, Any], ...]) -> Callable[..., Any]:
         return _operator(definition, forward, {name: value for name, _, value in constants})
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        bound = signature.bind(*arguments, **keywords)
-        bound.apply_defaults()
-        known = bound.arguments
+        known = {
+            e.name: given for e, given in zip(definition.inputs, complete(arguments, keywords))
+        }
+        for entry in definition.tensors:
+            if not isinstance(known[entry.name], jax.Array | None):
+                raise ArgumentError(
+                    f"operator {definition.name!r}: `{entry.name}` is an array of JAX's, but got "
+                    f"{type(known[entry.name]).__name__}. Give `jax.numpy.asarray(…)` of it"
+                )
         arrays = [value for value in known.values() if isinstance(value, jax.Array)]
         # 1, 1.0 and True are equal, and not the same to a kernel.
         constants = tuple(
@@ -87,8 +92,6 @@ def _operator(
             results = _one_by_one(run, are_batched, arrays)
         return results, jax.tree.map(lambda _: True, results)
 
-    if definition.backward is None:
-        return run  # type: ignore[no-any-return]
     return _differentiable(definition, run, constants, names)
 
 
@@ -115,7 +118,11 @@ def _differentiable(
 
     operator = jax.custom_vjp(run)
 
-    def forward(*arrays: Any) -> Any:
+    def forward(*primals: Any) -> Any:
+        for name, primal in zip(names, primals):
+            if primal.perturbed and name not in tensors:
+                raise number_of_gradient(definition.name, name)
+        arrays = [primal.value for primal in primals]
         # The operator itself, so that what is differentiated twice finds its backward again.
         results = operator(*arrays)
         known = dict(zip(names, arrays))
@@ -127,12 +134,18 @@ def _differentiable(
     def backward(saved: Sequence[Any], gradients: Any) -> Any:
         left = iter(saved)
         kept = [constants[n] if n in constants else next(left) for n in definition.saved]
-        given = gradients if len(made) > 1 else (gradients,)
+        given = [_materialized(each) for each in (gradients if len(made) > 1 else (gradients,))]
         found = dict(zip(tensors, definition.checked_gradients(derivative(*given, *kept))))
         return tuple(found.get(name) for name in names)
 
-    operator.defvjp(forward, backward)
+    operator.defvjp(forward, backward, symbolic_zeros=True)
     return operator
+
+
+def _materialized(gradient: Any) -> Any:
+    """A gradient as an array, where JAX only says that it is zero."""
+    is_zero = isinstance(gradient, jax.custom_derivatives.SymbolicZero)
+    return jax.numpy.zeros(gradient.shape, gradient.dtype) if is_zero else gradient
 
 
 def vmap(function: Callable[..., Any], in_dims: tuple[int | None, ...]) -> Callable[..., Any]:

@@ -208,3 +208,41 @@ def on_two_devices(program):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def scaled(x, s, z):
+    z = x * s  # noqa: F841
+
+
+def scaling(**options):
+    kernel = ninetoothed.make(
+        lambda x, s, z: (x.tile((4,)), s, z.tile((4,))), scaled, (Tensor(1), Tensor(0), Tensor(1))
+    )
+    return made(kernel, {"z": like("x")}, **options)
+
+
+@pytest.mark.parametrize("number", [2.0, jnp.float32(2.0)])
+def test_a_gradient_of_a_number_is_refused(number):
+    operator, x = scaling(), random(5)
+
+    close(jax.grad(lambda x: operator(x, number).sum())(x), jnp.full(5, 2.0))
+    close(jax.jit(jax.grad(lambda x, s: operator(x, s).sum()))(x, number), jnp.full(5, 2.0))
+    for argument in ((0, 1), 1):
+        with pytest.raises(ArgumentError, match="`s` is a number of the kernel's, passed by value"):
+            jax.grad(lambda x, s: operator(x, s).sum(), argument)(x, number)
+
+
+def test_a_gradient_of_an_operator_without_backward_is_refused():
+    operator, x = scaling(backward=None), random(5)
+
+    close(jax.vmap(lambda x: operator(x, 2.0))(x[None]), 2 * x[None])
+    with pytest.raises(ArgumentError, match="has no `backward`, and a gradient is asked of it"):
+        jax.grad(lambda x: operator(x, 2.0).sum())(x)
+
+
+def test_arguments_that_are_not_the_operators():
+    operator, x = scaling(), random(5)
+
+    for arguments in ((x,), (x, 1.0, x), (2.0, x)):
+        with pytest.raises(ArgumentError, match="operator 'jax_tests::scaled"):
+            operator(*arguments)

@@ -288,3 +288,24 @@ def test_of_a_flattened_dimension_of_none_no_element_is_found_by_a_number():
     memory = torch.full((4,), OLD)
     kernel(memory[:0].reshape(1, 0))
     assert memory.tolist() == [OLD] * 4
+
+
+def windows(x, y):
+    windows = x.tile((5,), strides=(1,), floor_mode=True)
+    return windows.ravel().tile((-1, -1)).squeeze(1), y.tile((1,))
+
+
+def summed_windows(x, y):
+    y = ntl.zeros((1,), ntl.float32) + ntl.sum(x)  # noqa: F841
+
+
+@pytest.mark.parametrize(("length", "expected"), [(3, None), (4, 0.0), (5, 5.0), (8, 20.0)])
+def test_a_count_of_windows_that_do_not_fit_is_refused(length, expected):
+    kernel = ninetoothed.make(windows, summed_windows, (Tensor(1), Tensor(1)))
+    x, y = torch.ones(length), torch.full((1,), float("nan"))
+    if expected is None:
+        with pytest.raises(ArgumentError, match="is -1 in this call, as a window is longer than"):
+            kernel(x, y)
+    else:
+        kernel(x, y)
+        assert y.item() == expected

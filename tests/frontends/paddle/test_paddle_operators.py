@@ -180,3 +180,114 @@ def test_an_operator_without_backward_is_no_constant():
     assert operator(x).tolist() == operator(x.detach()).tolist() == [1] * 5
     with pytest.raises(OSError, match="has no `backward`, and a gradient is asked of it"):
         (operator(x) + x).sum().backward()
+
+
+def weighted(x, s, y, z):
+    z = x * x * s + 2 * y  # noqa: F841
+
+
+def by_value(application, outputs, numbers, **options):
+    """An operator whose parameters of these names are passed by value."""
+    names = application.__code__.co_varnames[: application.__code__.co_argcount]
+    kernel = ninetoothed.make(
+        lambda *given: tuple(each.tile((16,)) if each.ndim else each for each in given),
+        application,
+        tuple(Tensor(0 if name in numbers else 1) for name in names),
+    )
+    return ninetoothed.op(f"tests::paddle_{next(NUMBERS)}", kernel, outputs, **options)
+
+
+def leaf(*values, stopped=False):
+    made_of = paddle.to_tensor(values if len(values) > 1 else values[0], dtype="float32")
+    made_of.stop_gradient = stopped
+    return made_of
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda o, x, y: o(x, 3.0, y),
+        lambda o, x, y: o(y=y, s=3.0, x=x),
+        lambda o, x, y: o(x, y=y, s=3.0),
+        lambda o, x, y: o(y=y, x=x, s=paddle.to_tensor(3.0)),
+        lambda o, x, y: o(x, paddle.to_tensor(3.0), y),
+    ],
+)
+@pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)])
+def test_gradients_are_of_what_they_are_named_for(call, wanted):
+    operator = by_value(weighted, {"z": like("x")}, {"s"}, backward="derive")
+    x, y = leaf(1.0, 2.0, stopped=not wanted[0]), leaf(3.0, 4.0, stopped=not wanted[1])
+    call(operator, x, y).sum().backward()
+
+    for tensor, is_wanted, expected in ((x, wanted[0], [6.0, 12.0]), (y, wanted[1], [2.0, 2.0])):
+        assert (None if tensor.grad is None else tensor.grad.tolist()) == (
+            expected if is_wanted else None
+        )
+
+
+def test_a_number_that_asks_for_a_gradient_is_refused():
+    operator = by_value(weighted, {"z": like("x")}, {"s"}, backward="derive")
+    output = operator(leaf(1.0, 2.0), leaf(3.0), leaf(1.0, 1.0, stopped=True))
+
+    with pytest.raises(OSError, match="`s` is a number of the kernel's, passed by value"):
+        output.sum().backward()
+
+
+def chosen(x, w, z, has):
+    if has:
+        z = x * w
+    else:
+        z = x * 3  # noqa: F841
+
+
+def test_an_input_that_is_left_out_has_no_gradient():
+    kernel = ninetoothed.make(
+        lambda *given: (*elementwise(*given[:3]), given[3]),
+        chosen,
+        (*(Tensor(1) for _ in range(3)), Tensor(0, constexpr=True, value=False)),
+    )
+    operator = ninetoothed.op(
+        f"tests::paddle_{next(NUMBERS)}",
+        kernel,
+        {"z": like("x")},
+        backward="derive",
+        constants={"has": False},
+    )
+    x = leaf(1.0, 2.0)
+    operator(x, None).sum().backward()
+
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def doubled_and_taken(x, t, z):
+    z = t * 2
+    t = x  # noqa: F841
+
+
+def test_what_an_operator_with_outputs_changes_has_no_gradient_of_before():
+    operator = made(doubled_and_taken, {"z": like("x")})
+    five = paddle.full([2], 5.0)
+    changed = leaf(1.0, 1.0) * 2
+    operator(five, changed)
+    with pytest.raises(OSError, match="a tensor that a kernel has stored to"):
+        (changed * changed).sum().backward()
+    with pytest.raises(ArgumentError, match="is a leaf that requires grad"):
+        operator(five, leaf(1.0, 1.0))
+    with pytest.raises(ArgumentError, match="is a view of another that requires grad"):
+        operator(five, (leaf(1.0, 1.0, 1.0) * 2)[:2])
+    with pytest.warns(UserWarning, match="cut off from it"):
+        operator(leaf(1.0, 1.0), paddle.zeros([2]))
+
+
+def test_arguments_that_are_not_the_operators():
+    multiply = made(multiplied, {"output": like("input")}, backward="derive")
+    x = leaf(1.0, 2.0)
+
+    for arguments, keywords in (
+        ((x,), {}),
+        ((x, x, x), {}),
+        ((x,), {"input": x}),
+        ((x, x), {"z": 1}),
+    ):
+        with pytest.raises(ArgumentError, match="operator 'tests::paddle"):
+            multiply(*arguments, **keywords)

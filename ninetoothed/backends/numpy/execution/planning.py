@@ -21,6 +21,7 @@ from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
 from ninetoothed.kernels.reach import Asked, far_offsets
+from ninetoothed.kernels.verified_bounds import check_tile_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.symbols.expr import Expression, Symbol, evaluated
@@ -144,6 +145,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
             f"kernel `{kernel.name}` would have {prod(grid)} programs, grid {grid}; at most {(1 << 31) - 1} "
             "run. Use larger tiles."
         )
+    check_tile_sizes(kernel, environment)
     check_assertions(kernel, environment, grid)
     refusals = check_meetings(kernel, call, environment, grid)
     far = far_offsets(kernel, environment, grid)

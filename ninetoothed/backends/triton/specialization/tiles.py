@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.verified_bounds import check_tile_sizes
 from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -28,10 +29,11 @@ _LARGEST_TILE = 2**20
 
 
 def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
-    """`ArgumentError` where a tile that is used has more elements than Triton takes.
+    """`ArgumentError` where a tile that is used has more elements than Triton takes, or a negative size.
 
     `ApplicationError` where a slice of one has none.
     """
+    check_tile_sizes(kernel, environment)
     tiled = _tiled(kernel)
     for parameter in kernel.tensor_parameters:
         if parameter.name in tiled:
