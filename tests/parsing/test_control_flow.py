@@ -143,7 +143,7 @@ def test_a_step_that_may_be_negative_is_gone_by_in_rounds():
 
     assert parsed(application) == expected("""
         bound = n - 4
-        for i_round in ntl.range(-((8 - n) // bound), num_stages=2):
+        for i_round in ntl.range(ntl.cast(-((8 - ntl.cast(n, int64)) // ntl.cast(bound, int64)), int32), num_stages=2):
             i = 8 + i_round * bound
             store y = x + i
     """)

@@ -63,7 +63,7 @@ def test_a_first_plan_begins_before_it_ranks_and_waits_before_it_compiles_and_lo
             return print
 
     def noting(what: str, inner=lambda *given: None):
-        return lambda *given: (order.append(what), inner(*given))[1]
+        return lambda *given, **keywords: (order.append(what), inner(*given))[1]
 
     monkeypatch.setenv("NINETOOTHED_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("NINETOOTHED_TUNE", "none")
@@ -83,7 +83,8 @@ def test_a_first_plan_begins_before_it_ranks_and_waits_before_it_compiles_and_lo
     kernel = TEN["mm"].specializations.of({})
     planning.Planner(kernel, Call(arguments, device=Device("cuda", 0))).plan(None)
 
-    assert order[:6] == [
+    assert order[:7] == [
+        "begin",  # with what launches
         "begin",
         "rank",
         "wait for the compiler",
