@@ -9,15 +9,14 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import (
     OperatorDefinition,
     completing,
-    missing_backward,
-    number_of_gradient,
+    number_has_no_gradient,
+    with_any_backward,
 )
 
 
@@ -35,12 +34,7 @@ def registered(
     types = (paddle.Tensor,)
     if definition.backward is None and not definition.outputs:
         return forward, types
-    backward, complete = definition.backward, completing(definition)
-    if backward is None:
-        definition = replace(definition, saved=())
-        layer = _layer(definition, missing_backward(definition.name), forward)
-    else:
-        layer = _layer(definition, backward, forward)
+    layer, complete = _layer(with_any_backward(definition), forward), completing(definition)
     changed = [place for place, entry in enumerate(definition.inputs) if entry.is_changed]
     is_recorded, tell = paddle.is_grad_enabled, stored(())
 
@@ -61,12 +55,11 @@ def registered(
     return function, types
 
 
-def _layer(
-    definition: OperatorDefinition, derivative: Callable[..., Any], forward: Callable[..., Any]
-) -> Any:
+def _layer(definition: OperatorDefinition, forward: Callable[..., Any]) -> Any:
     """The operator as a function of autograd's, of all arguments in order."""
     import paddle
 
+    derivative: Any = definition.backward
     names = [entry.name for entry in definition.inputs]
     made = [entry.name for entry in definition.outputs]
     tensors = [entry.name for entry in definition.tensors]
@@ -103,7 +96,7 @@ def _layer(
                 )
             for name, is_asked in ctx.asked:
                 if is_asked and name not in tensors:
-                    raise number_of_gradient(definition.name, name)
+                    raise number_has_no_gradient(definition.name, name)
             saved = iter(saved_tensors)
             kept = [next(saved) if each is None else each[0] for each in ctx.kept]
             found = dict(zip(tensors, definition.checked_gradients(derivative(*gradients, *kept))))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
-from ninetoothed.kernels.operator import OperatorDefinition, number_of_gradient
+from ninetoothed.kernels.operator import OperatorDefinition, number_has_no_gradient
 
 _WITHIN_FORWARD_MODE = (
     "a transformation of an operator within forward mode (jvp of vmap, jacfwd of grad, hessian) cannot be had where "
@@ -184,6 +184,6 @@ def refusing_numbers(definition: OperatorDefinition) -> Callable[[Sequence[Any]]
     def refuse(wanted: Sequence[Any]) -> None:
         for name, is_wanted in zip(names, wanted):
             if name is not None and is_wanted:
-                raise number_of_gradient(definition.name, name)
+                raise number_has_no_gradient(definition.name, name)
 
     return refuse

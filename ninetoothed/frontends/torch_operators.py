@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
@@ -26,7 +25,7 @@ from ninetoothed.frontends.torch_dispatch import (
 )
 from ninetoothed.frontends.torch_in_place import check_in_place, in_place, no_rule
 from ninetoothed.frontends.torch_kinds import check_inputs
-from ninetoothed.kernels.operator import OperatorDefinition, completing, missing_backward
+from ninetoothed.kernels.operator import OperatorDefinition, completing, with_any_backward
 from ninetoothed.kernels.sharding import Sharding, operator_shardings
 from ninetoothed.tensors.arrange import NO_VALUE
 
@@ -60,8 +59,8 @@ def registered(
             f"PyTorch has an operator {definition.name!r}; give this one another name"
         )
     is_changing = any(entry.is_changed for entry in definition.inputs)
-    if definition.backward is None and not is_changing:
-        definition = replace(definition, backward=missing_backward(definition.name), saved=())
+    if not is_changing:
+        definition = with_any_backward(definition)
     contiguous = torch.contiguous_format
     like = functools.partial(torch.empty_like, memory_format=contiguous)
     allocate, forward = functions(_empty, like)

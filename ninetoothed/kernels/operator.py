@@ -6,7 +6,7 @@ import ast
 import inspect
 import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ninetoothed import threads
@@ -286,7 +286,7 @@ def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]
     return complete
 
 
-def number_of_gradient(operator: str, name: str) -> ArgumentError:
+def number_has_no_gradient(operator: str, name: str) -> ArgumentError:
     """Why a gradient is refused that is asked of what is passed by value."""
     return ArgumentError(
         f"operator {operator!r}: `{name}` is a number of the kernel's, passed by value, and has no gradient. "
@@ -294,16 +294,18 @@ def number_of_gradient(operator: str, name: str) -> ArgumentError:
     )
 
 
-def missing_backward(operator: str) -> Callable[..., Any]:
-    """What stands for a backward that was not given: gradients would be lost in silence."""
+def with_any_backward(definition: OperatorDefinition) -> OperatorDefinition:
+    """The operator; with a backward that refuses where it has none, for gradients would be lost in silence."""
+    if definition.backward is not None:
+        return definition
 
     def missing(*values: Any) -> Any:
         raise ArgumentError(
-            f"operator {operator!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
+            f"operator {definition.name!r} has no `backward`, and a gradient is asked of it. Give it one, have it "
             'derived (backward="derive"), or detach its inputs'
         )
 
-    return missing
+    return replace(definition, backward=missing, saved=())
 
 
 def _kind(parameter: Parameter, operator: str) -> str:

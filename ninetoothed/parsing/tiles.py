@@ -204,11 +204,9 @@ class TileFrame(BindingFrame):
 
 def from_end(position: Any, size: Any) -> Any:
     """A position of which the compiler knows the value, and `make` not yet: a negative one counts from the end."""
-    if not isinstance(position, Symbol) or interval(position)[0] >= 0:
-        return position
-    if not is_constant_symbol(position):
-        return position
-    return position + minimum(maximum(-position, 0), 1) * size
+    if isinstance(position, Symbol) and is_constant_symbol(position) and interval(position)[0] < 0:
+        return position + minimum(maximum(-position, 0), 1) * size
+    return position
 
 
 def _shape_of(shape: Any) -> Group:

@@ -103,8 +103,7 @@ class TritonBackend(Backend):
 def _planning() -> ModuleType:
     """The planner, imported with all that it needs, Triton too, by the first call.
 
-    Importing leaves next to no garbage, and to look for some in between costs 60 ms: PyTorch's objects are looked
-    through as well.
+    Importing leaves next to no garbage, and to look for some in between is to look through PyTorch's objects too.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -13,8 +12,8 @@ from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.operator import (
     OperatorDefinition,
     completing,
-    missing_backward,
-    number_of_gradient,
+    number_has_no_gradient,
+    with_any_backward,
 )
 from ninetoothed_jax.partitioning import partitioned
 
@@ -32,9 +31,7 @@ def registered(
             "backward derived without `atomic`"
         )
     _, forward = functions(_described)
-    complete = completing(definition)
-    if definition.backward is None:
-        definition = replace(definition, backward=missing_backward(definition.name), saved=())
+    complete, definition = completing(definition), with_any_backward(definition)
 
     @functools.lru_cache(maxsize=_MOST_CONSTANTS)
     def made(constants: tuple[tuple[str, type, Any], ...]) -> Callable[..., Any]:
@@ -121,7 +118,7 @@ def _differentiable(
     def forward(*primals: Any) -> Any:
         for name, primal in zip(names, primals):
             if primal.perturbed and name not in tensors:
-                raise number_of_gradient(definition.name, name)
+                raise number_has_no_gradient(definition.name, name)
         arrays = [primal.value for primal in primals]
         # The operator itself, so that what is differentiated twice finds its backward again.
         results = operator(*arrays)
