@@ -82,7 +82,10 @@ def __getattr__(name: str) -> Any:
         from ninetoothed.errors import near
 
         raise AttributeError(f"module 'ninetoothed' has no attribute {name!r}.{near(name, _NAMES)}")
-    value = getattr(importlib.import_module(f"ninetoothed.{_HOME[name]}"), name)
+    from ninetoothed.threads import without_collections
+
+    with without_collections():
+        value = getattr(importlib.import_module(f"ninetoothed.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

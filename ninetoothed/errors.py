@@ -12,8 +12,9 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from ninetoothed.records import dataclass
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 

@@ -1,4 +1,4 @@
-"""What threads and forked processes need taken care of: locks, and Python's parser.
+"""What threads and forked processes need taken care of: locks, Python's parser and its collector.
 
 Nothing is known here of what the locks guard.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import gc
 import importlib
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 _Lock = TypeVar("_Lock")
@@ -45,6 +46,19 @@ def lock() -> threading.Lock:
 def reentrant_lock() -> Any:
     """A lock that its holder can take again; free in a forked process, as one of `lock` is."""
     return _registered(threading.RLock())
+
+
+@contextlib.contextmanager
+def without_collections() -> Iterator[None]:
+    """No thread looks for garbage in the meantime. For imports and what leaves as little behind: with PyTorch in
+    the process one look takes as long as they do."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _registered(made: _Lock) -> _Lock:

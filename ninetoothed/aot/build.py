@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.definition import Specializations
 from ninetoothed.kernels.making import specializations_of
 from ninetoothed.kernels.naming import default_name
+from ninetoothed.records import dataclass
 from ninetoothed.tuning.results import read_exported
 
 

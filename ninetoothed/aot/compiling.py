@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed import plugins
@@ -14,6 +14,7 @@ from ninetoothed.backends.base import Backend
 from ninetoothed.errors import ArgumentError, DeviceError, near
 from ninetoothed.kernels.ahead import Condition, Edition, Fixed, Image, Variant
 from ninetoothed.kernels.definition import Definition, Specializations
+from ninetoothed.records import dataclass
 from ninetoothed.tuning.results import Entry
 
 #: What is built for where nobody says: devices of these and all later ones of CUDA run it.
@@ -55,6 +56,9 @@ class Guidance:
     device: str | None = None
 
 
+UNGUIDED = Guidance()
+
+
 def backend() -> Backend:
     """What compiles kernels ahead of time."""
     return plugins.backend_named("triton")
@@ -83,7 +87,7 @@ def units(
     kernels: Sequence[Named],
     targets: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
-    guidance: Guidance = Guidance(),
+    guidance: Guidance = UNGUIDED,
 ) -> list[Unit]:
     """Each kernel compiled for each target.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.language import dtypes
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ninetoothed.aot.c_text import c_names
 from ninetoothed.aot.unit import Unit
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 from ninetoothed.tensors.arrange import Parameter
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed import threads
@@ -13,6 +12,7 @@ from ninetoothed.kernels.call_types import check_types, decisive_scales, with_sc
 from ninetoothed.kernels.definition import Declaration, Definition, Specializations
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, SCALE_TYPES, Parameter
 from ninetoothed.tensors.level import Shape

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ninetoothed.derivatives.tape import refused
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import names_read, operation_of, targets_of
 from ninetoothed.program.nodes import ElementLoad, Load, Store, SymbolValue, TileRef, walk
+from ninetoothed.records import dataclass
 
 #: The kinds of operations for which it makes a difference whether an element is 0 or does not exist.
 _ASKING = frozenset({"reduction", "scan", "sort", "product", "movement", "other", "memory"})

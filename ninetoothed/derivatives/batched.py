@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.derivatives.arranging import arranged_as, like, strides_of
@@ -27,6 +26,7 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.level import owner_of

@@ -7,7 +7,6 @@ import builtins
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.derivatives import arranging
@@ -25,6 +24,7 @@ from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import Store, SymbolValue, walk
 from ninetoothed.program.written import written
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tensors.level import owner_of

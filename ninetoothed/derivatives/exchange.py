@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.derivatives import rules
 from ninetoothed.derivatives.tape import SumType, assignment, name
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import names_read
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.arrange import Arrangement, Parameter

@@ -12,13 +12,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ninetoothed.derivatives.arguments import argument, constant_of, permutation
 from ninetoothed.derivatives.tape import Item, Loop, Operand, Plain, Read, Step, Summand, Written
 from ninetoothed.language.operations import Operation
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.types import is_one
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.program.effects import names_read
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

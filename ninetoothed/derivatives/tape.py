@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.program.nodes import Store, TileRef, clone, location
+from ninetoothed.records import dataclass
 
 #: The sizes of a value's dimensions, as `types.ValueType` has them.
 Dims = tuple[Any, ...]

@@ -14,8 +14,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

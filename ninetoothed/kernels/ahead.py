@@ -7,10 +7,11 @@ what as conditions over sizes, strides and addresses; the last assumes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 #: A position and the least and the greatest value that it takes, inclusive.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.errors import Location, ShapeError, failed_assertion
 from ninetoothed.kernels.analysis import analysis
@@ -19,6 +18,7 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import LanguageRef, location
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated, maximum, minimum
 from ninetoothed.tensors.requirements import Requirement
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from types import FunctionType
 from typing import Any
 
@@ -39,6 +39,7 @@ from ninetoothed.kernels.naming import (
 from ninetoothed.parsing import Decisions, parse
 from ninetoothed.parsing.source import own_function
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.tensors.arrange import NO_VALUE, Arrangement, Parameter
 from ninetoothed.tensors.level import owner_of

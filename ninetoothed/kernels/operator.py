@@ -6,7 +6,7 @@ import ast
 import inspect
 import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ninetoothed import threads
@@ -16,6 +16,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.program.effects import is_product
 from ninetoothed.program.program import Program
 from ninetoothed.program.written import written
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import NO_VALUE, Parameter
 from ninetoothed.tensors.level import Level

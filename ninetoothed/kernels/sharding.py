@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.kernels.analysis import analysis
@@ -35,6 +34,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.program.written import written
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.arrange import Parameter

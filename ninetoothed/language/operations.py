@@ -8,10 +8,11 @@ same names. An operation from elsewhere brings both along (`register`). No backe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from ninetoothed.language.derivatives import RULES, Rule
+from ninetoothed.records import dataclass
 
 Kind = Literal[
     "element-wise",  # each element of the result is of those at its place

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from ninetoothed.errors import near
 from ninetoothed.language import operations
+from ninetoothed.records import dataclass
 
 _EXTREMUM = "input axis= return_indices= return_indices_tie_break_left= keep_dims="
 _HINTS = "num_stages= loop_unroll_factor= disallow_acc_multi_buffer= flatten= warp_specialize="

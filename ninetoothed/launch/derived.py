@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed import threads
@@ -21,6 +21,7 @@ from ninetoothed.derivatives.parts import MOST_PARTS, adding_up, narrowing
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol
 
 #: What sizes are the same as.

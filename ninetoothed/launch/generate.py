@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import linecache
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.kernels.constant_keys import PLAIN, constant_key
@@ -19,6 +19,7 @@ from ninetoothed.launch.absent_tensors import without_none
 from ninetoothed.launch.arguments import ALIGNMENT, may_be_stored
 from ninetoothed.launch.scalars import key_parts, past_32_bits, scale_part
 from ninetoothed.launch.slow_path import MISSING, SlowPath, as_given
+from ninetoothed.records import dataclass
 
 if TYPE_CHECKING:
     from ninetoothed.frontends.base import Frontend

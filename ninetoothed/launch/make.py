@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.errors import ArrangementError, Location
 from ninetoothed.kernels.definition import Integers, Specializations, define
 from ninetoothed.kernels.making import specializations_of
@@ -53,16 +54,17 @@ def make(
         ArrangementError: a meta-operation does not fit, or the outermost shapes differ.
         ApplicationError: the application uses what cannot be compiled.
     """
-    specializations = specializations_of(
-        arrangement,
-        application,
-        tensors,
-        kernel_name,
-        num_warps,
-        num_stages,
-        max_num_configs,
-        specialize,
-    )
+    with threads.without_collections():
+        specializations = specializations_of(
+            arrangement,
+            application,
+            tensors,
+            kernel_name,
+            num_warps,
+            num_stages,
+            max_num_configs,
+            specialize,
+        )
     return _made(specializations, caller, output_dir)
 
 
@@ -111,5 +113,6 @@ def jit(application: Callable[..., Any] | None = None, **options: Any) -> Any:
             )
     name = options.pop("kernel_name", None) or kernel_name_of(application.__name__)
     caller, output_dir = options.pop("caller", None), options.pop("output_dir", None)
-    specializations = define(pair(arranged, application), application, name, **options)
+    with threads.without_collections():
+        specializations = define(pair(arranged, application), application, name, **options)
     return _made(specializations, caller, output_dir)

@@ -11,11 +11,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import PYTHON_BITWISE, PYTHON_COMPARE
 

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError, location_of, near
@@ -19,6 +19,7 @@ from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_functi
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.names import unused
+from ninetoothed.records import dataclass
 
 #: What generated sources call the modules that they import.
 MODULE_NAMES = frozenset({"gl", "libdevice", "tl", "triton"})

@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from ninetoothed.records import dataclass
 
 #: Where a name begins to stand for a tile: the parameter, file, line, column, and which name it is.
 Key = tuple[Any, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from ninetoothed import language
 from ninetoothed.language import LanguageFunction, LanguageNamespace, dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.parsing.values import Group, Known, Listed, Symbolic, Value, is_scalar
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 #: Where Triton's language keeps its functions, and our prefix for them. Searched in order.

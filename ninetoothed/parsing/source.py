@@ -10,13 +10,13 @@ import functools
 import inspect
 import linecache
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ApplicationError, Location, UnresolvedNameError, location_of, near
+from ninetoothed.records import dataclass
 
 #: Packages whose Python functions are no user's. So are those of the standard library.
 LIBRARIES = frozenset({"ninetoothed", "triton", "numpy", "torch", "paddle", "ml_dtypes"})

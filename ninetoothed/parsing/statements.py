@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
@@ -27,6 +26,7 @@ from ninetoothed.parsing.values import (
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import operation_of, reads_memory
 from ninetoothed.program.nodes import LanguageRef, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.simplify import is_nonnegative
 
 _ADVICE = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeGuard
 
 from ninetoothed import language
 from ninetoothed.language import operations
 from ninetoothed.parsing.holds import Hold, Loan
 from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
+from ninetoothed.records import dataclass
 from ninetoothed.tensors.views import View
 
 

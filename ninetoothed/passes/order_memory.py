@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from ninetoothed.passes import rewriting
@@ -28,6 +28,7 @@ from ninetoothed.program.effects import (
     statements_of,
 )
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 from ninetoothed.tensors.sharing import are_apart, lanes_share, windows_overlap
 
 

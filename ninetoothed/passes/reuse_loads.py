@@ -6,10 +6,11 @@ A store to any tensor could: a call may be given one tensor twice.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ninetoothed.passes import rewriting
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 
 
 @dataclass

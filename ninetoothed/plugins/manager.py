@@ -12,11 +12,12 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, DeviceError, PluginError, near, shown
+from ninetoothed.records import dataclass
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Backend

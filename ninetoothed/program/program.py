@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.program.effects import is_lowest, operation_of
@@ -23,6 +23,7 @@ from ninetoothed.program.nodes import (
     walk,
 )
 from ninetoothed.program.printer import block_text, parameter_text
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import as_symbol
 
 

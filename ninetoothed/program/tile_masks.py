@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import Held, Mask, Within, clone
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

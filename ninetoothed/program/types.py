@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ninetoothed.errors import CompilationError
@@ -25,6 +25,7 @@ from ninetoothed.language.promotion import (
 )
 from ninetoothed.program.nodes import Flipped, Kept, Masked
 from ninetoothed.program.tile_masks import TileMask
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, maximum
 from ninetoothed.symbols.operators import next_power_of_2
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, caller_location, shown
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.operators import next_power_of_2
 
 #: Between which values the tuner chooses where nothing is said.

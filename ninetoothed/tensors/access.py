@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.errors import ArrangementError
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import (
     Expression,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, Location, located_where_too_deep
 from ninetoothed.language import dtypes
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors import grids
 from ninetoothed.tensors.access import Access, access_of, positions, steps

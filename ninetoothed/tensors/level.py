@@ -13,13 +13,14 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ninetoothed.errors import ArrangementError, Location, caller_location, warn_of_declaration
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, is_expression, leaf
 from ninetoothed.symbols.leaf import Leaf, serials
 from ninetoothed.symbols.simplify import simplify

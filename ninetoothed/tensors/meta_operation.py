@@ -7,11 +7,12 @@ indices of the levels that it was given. Nothing here knows of tensors' data, pr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ArrangementError, Location
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol
 
 Shape = tuple[Expression, ...]

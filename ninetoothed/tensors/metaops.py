@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum, minimum
 from ninetoothed.symbols.simplify import is_nonnegative, product, simplify
 from ninetoothed.tensors.meta_operation import (

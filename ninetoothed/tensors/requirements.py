@@ -5,8 +5,9 @@ same of numbers, and refuses them with a better message. For who asks where ther
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, maximum
 from ninetoothed.symbols.simplify import difference, product, simplify

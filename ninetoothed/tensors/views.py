@@ -8,8 +8,9 @@ the slices, and each position that the program gives is one more selection.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, maximum, minimum
 from ninetoothed.symbols.simplify import difference, simplify

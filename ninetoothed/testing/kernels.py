@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -12,6 +11,7 @@ import numpy
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
+from ninetoothed.records import dataclass
 
 BLOCK_SIZE = Symbol("BLOCK_SIZE", constexpr=True)
 

@@ -11,7 +11,8 @@ between two configurations are the search's to find.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from ninetoothed.records import dataclass
 
 #: Tensor-core operations of 16-bit operands, per multiprocessor and clock, by compute capability.
 _DOT_RATES = {80: 2048, 86: 1024, 89: 1024, 90: 4096, 100: 8192, 103: 8192, 120: 2048}

@@ -11,12 +11,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ninetoothed.cache import Cache
 from ninetoothed.errors import NineToothedError
+from ninetoothed.records import dataclass
 from ninetoothed.tuning.space import EFFORTS, Config
 
 #: Of what an entry and an exported file look like. Entries of another format are never read.

@@ -11,11 +11,12 @@ import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.errors import NineToothedError, near
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.operators import next_power_of_2
 
 #: The bounds of a meta symbol that has none.

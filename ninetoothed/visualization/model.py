@@ -11,11 +11,11 @@ import inspect
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArrangementError, caller_location, near
 from ninetoothed.program.names import unused
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated, make
 from ninetoothed.tensors.access import Access, access_of
 from ninetoothed.tensors.arrange import mismatch

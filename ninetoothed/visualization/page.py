@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -19,6 +18,7 @@ from ninetoothed.kernels.naming import default_symbols
 from ninetoothed.program.names import unused
 from ninetoothed.program.nodes import Load, SourceLoad, SourcePointer
 from ninetoothed.program.written import written
+from ninetoothed.records import dataclass
 from ninetoothed.tensors.arrange import arranged_by, parameter_names
 from ninetoothed.tensors.level import Level
 from ninetoothed.tensors.tensor import Tensor

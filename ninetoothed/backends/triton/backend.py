@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import gc
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ninetoothed import threads
 from ninetoothed.backends.base import Backend, Call, Lent, Plan
 from ninetoothed.language.dtypes import DType, element_type
 from ninetoothed.plugins.hookspecs import hookimpl
@@ -101,20 +101,12 @@ class TritonBackend(Backend):
 
 @functools.cache
 def _planning() -> ModuleType:
-    """The planner, imported with all that it needs, Triton too, by the first call.
-
-    Importing leaves next to no garbage, and to look for some in between is to look through PyTorch's objects too.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    """The planner, imported with all that it needs, Triton too, by the first call."""
+    with threads.without_collections():
         from ninetoothed.backends.triton.compiler import versions
         from ninetoothed.backends.triton.planning import planner
 
         versions.version()
-    finally:
-        if was_enabled:
-            gc.enable()
     return planner
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import ArgumentError
@@ -19,6 +18,7 @@ from ninetoothed.kernels.meetings import flattened
 from ninetoothed.kernels.meetings.decisions import Decision
 from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of
 from ninetoothed.kernels.meetings.walk import meetings
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated
 from ninetoothed.symbols.operators import next_power_of_2

@@ -12,7 +12,6 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.kernels.definition import Definition
@@ -20,6 +19,7 @@ from ninetoothed.kernels.meetings.size_expressions import is_of_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read, operation_of, statements_of, targets_of
 from ninetoothed.program.nodes import DTypeRef, Load, Offsets, SourceLoad, SymbolValue, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_COMPARE, PYTHON_UNARY
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ninetoothed import threads
 from ninetoothed.errors import Location
@@ -18,6 +18,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings import decisions, size_expressions
 from ninetoothed.kernels.meetings.decisions import Decision
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, index
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, positions, steps

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from ninetoothed.kernels.meetings.limits import linear
 from ninetoothed.kernels.meetings.size_expressions import Integers, integer, is_of_sizes
 from ninetoothed.program.nodes import walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum, minimum
 from ninetoothed.symbols.simplify import difference, simplify
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import SymbolValue
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, index, make, maximum, minimum
 from ninetoothed.symbols.operators import OPERATOR_OF_NODE
 from ninetoothed.symbols.simplify import difference

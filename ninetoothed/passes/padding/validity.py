@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.program import types
 from ninetoothed.program.nodes import ElementRef, TileRef, Within
 from ninetoothed.program.tile_masks import TileMask, with_dimensions
 from ninetoothed.program.types import Shape, ValueType, are_same, differ, is_one
+from ninetoothed.records import dataclass
 
 #: Which zero operands make an operator's result zero; see `joined`.
 OPERATORS: dict[type[ast.operator], str] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.errors import DifferingStoreError, Location, caller_location
 from ninetoothed.kernels.call import Device
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 
 if TYPE_CHECKING:
     from ninetoothed.backends.base import Backend, Call

@@ -7,7 +7,7 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ninetoothed.backends.numpy.execution.tensors import Running, Tensor
 from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.errors import CompilationError, Location, NineToothedError, is_own
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 #: What Python raises where a function of the language is given what it cannot take.

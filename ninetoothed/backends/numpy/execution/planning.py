@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from math import log2, prod
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from ninetoothed.kernels.reach import Asked, far_offsets
 from ninetoothed.kernels.verified_bounds import check_tile_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.space import Config, fitting, values_of

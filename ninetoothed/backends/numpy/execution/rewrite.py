@@ -19,7 +19,6 @@ import ast
 import copy
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.backends.numpy.execution.functions import is_user_function, own_names
@@ -28,6 +27,7 @@ from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.source import FunctionSource
+from ninetoothed.records import dataclass
 
 #: The names that a rewritten function takes from its closure.
 HOOKS = tuple(

@@ -6,7 +6,7 @@ import functools
 import operator
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from ninetoothed.backends.numpy.values.tile import (
 )
 from ninetoothed.errors import ApplicationError, OutOfBoundsError
 from ninetoothed.language.dtypes import DType, int32, int64
+from ninetoothed.records import dataclass
 
 
 @dataclass

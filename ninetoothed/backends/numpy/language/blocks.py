@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import refuse
+from ninetoothed.records import dataclass
 
 _Sizes = tuple[int, ...]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts, has_values
 from ninetoothed.backends.triton.specialization.divisors import MOST
@@ -20,6 +20,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.reach import LARGEST_INT32, asked_offsets, counts
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.nodes import Offsets, SequenceLength, SymbolValue
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant, maximum
 from ninetoothed.symbols.simplify import simplify

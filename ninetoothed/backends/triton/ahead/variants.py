@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ from ninetoothed.kernels.ahead import (
 )
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tuning.estimate import DeviceLimits
 from ninetoothed.tuning.space import Config

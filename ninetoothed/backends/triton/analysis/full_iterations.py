@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts
 from ninetoothed.backends.triton.specialization.comparisons import (
@@ -25,6 +24,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.verified_bounds import verified_ranges
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementRef, TileRef, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, index
 from ninetoothed.symbols.simplify import difference, simplify

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.backends.base import Call
@@ -19,6 +19,7 @@ from ninetoothed.language.operations import Operation
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.types import type_of
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.tuning.estimate import Product

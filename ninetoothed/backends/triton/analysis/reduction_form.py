@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
@@ -15,6 +14,7 @@ from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import LanguageRef, Load, SymbolValue, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
 

@@ -14,7 +14,6 @@ import os
 import sysconfig
 from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from ninetoothed.backends.triton.compiler import mending, versions
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.cache import Cache, digest
+from ninetoothed.records import dataclass
 
 #: Of what an entry looks like.
 _FORMAT = 1

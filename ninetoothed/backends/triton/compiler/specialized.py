@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.backends.triton.printers.emission import KernelParameter
 from ninetoothed.backends.triton.printers.triton import Emitted
 from ninetoothed.backends.triton.specialization.boxes import Box, Description
 from ninetoothed.kernels.constant_keys import constant_key
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from ninetoothed import threads
@@ -19,6 +19,7 @@ from ninetoothed.parsing.frames import RESERVED
 from ninetoothed.passes import float64_numbers, python_operators
 from ninetoothed.program.names import unused
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 #: So many neighbours the threads of a warp follow where a tile is folded.

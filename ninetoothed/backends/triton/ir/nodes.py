@@ -7,10 +7,10 @@ nodes for what each of the languages that it is printed in writes in its own way
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.analysis.full_iterations import FullIterations
 from ninetoothed.program import nodes
+from ninetoothed.records import dataclass
 from ninetoothed.tensors.access import Access
 from ninetoothed.tensors.meta_operation import Shape
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ninetoothed.backends.triton.analysis.reduction_form import form_in
 from ninetoothed.backends.triton.ir import trees
@@ -13,6 +13,7 @@ from ninetoothed.backends.triton.ir.lowered import Lowered, Names
 from ninetoothed.backends.triton.ir.nodes import LibraryRef, PartPosition, Workspace
 from ninetoothed.program.nodes import at, clone
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

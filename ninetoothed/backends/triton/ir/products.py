@@ -5,8 +5,7 @@ Sizes are those of types, each held in the next power of two: nothing here knows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression
 
 

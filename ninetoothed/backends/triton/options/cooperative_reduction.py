@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
@@ -31,6 +31,7 @@ from ninetoothed.passes.rewriting import assign
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import elementwise_operands
 from ninetoothed.program.frozen import is_exactly
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify

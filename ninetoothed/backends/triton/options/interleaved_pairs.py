@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.nodes import Pair, PairLoad, PairStore
@@ -31,6 +31,7 @@ from ninetoothed.passes.rewriting import (
 from ninetoothed.program.effects import has_effect, names_assigned, reads_memory, writes_memory
 from ninetoothed.program.nodes import Store, TileRef, at
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
 from ninetoothed.tensors.access import Access, offset_of, positions

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis.full_iterations import is_counted
@@ -26,6 +26,7 @@ from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.passes.rewriting import with_loops
 from ninetoothed.program.effects import is_product, names_read, writes_memory
 from ninetoothed.program.nodes import Load, SourceLoad, Store, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis.full_iterations import (
@@ -20,6 +20,7 @@ from ninetoothed.backends.triton.ir.nodes import SplitLoop
 from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.passes.rewriting import with_loops
 from ninetoothed.program.nodes import at
+from ninetoothed.records import dataclass
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.analysis.operation_counts import Counts

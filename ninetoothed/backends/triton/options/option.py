@@ -8,12 +8,12 @@ applicable joins the space that is searched, so that an option is on where it wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, Union
 
 from ninetoothed import threads
 from ninetoothed.backends.triton.specialization.call_facts import CallFacts
 from ninetoothed.backends.triton.specialization.size_classes import facts_for
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, evaluated
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.ir.nodes import LibraryRef
@@ -28,6 +28,7 @@ from ninetoothed.program.effects import (
 from ninetoothed.program.nodes import LanguageRef, Masked, Padded, SymbolValue, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import Shape, type_of
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression
 
 if TYPE_CHECKING:

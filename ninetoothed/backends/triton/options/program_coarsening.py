@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.resources import OTHER_REGISTERS_WITHOUT_PRODUCTS
@@ -24,6 +24,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Load, Store, clone
 from ninetoothed.program.program import Program
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated, index
 from ninetoothed.symbols.operators import next_power_of_2
 from ninetoothed.symbols.simplify import simplify

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ninetoothed.backends.triton.analysis import reduction_form
@@ -23,6 +23,7 @@ from ninetoothed.backends.triton.options.option import Case, Chosen, Option
 from ninetoothed.backends.triton.specialization import divisors, offsets
 from ninetoothed.program.effects import is_product, names_assigned, names_read
 from ninetoothed.program.nodes import LanguageRef, Load, TileRef, at, clone, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from ninetoothed.backends.triton.ir.lowered import Lowered
@@ -40,6 +40,7 @@ from ninetoothed.program.nodes import (
 )
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import is_one, type_of
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, as_symbol, evaluated
 from ninetoothed.tensors.views import Run, View
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed.backends.triton.analysis.boxes import GRANULE
@@ -14,6 +13,7 @@ from ninetoothed.bounded import keep
 from ninetoothed.errors import NineToothedError
 from ninetoothed.kernels.assertions import assertions
 from ninetoothed.kernels.meetings.agreement import check_meetings, equal_sizes
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.operators import FUNCTIONS
 from ninetoothed.symbols.simplify import simplify

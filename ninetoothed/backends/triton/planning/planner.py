@@ -6,7 +6,7 @@ import functools
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ninetoothed import __version__, threads
@@ -38,6 +38,7 @@ from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings, guarded
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import Parameter
 from ninetoothed.tuning import space as tuning

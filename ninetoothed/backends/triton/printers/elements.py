@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.ir.trees import arranged, element, language, spread, sum_of
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.language import dtypes
+from ninetoothed.records import dataclass
 from ninetoothed.tensors.views import View
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.parsing.frames import RESERVED
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.types import COUNT
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, padded
 from ninetoothed.symbols.operators import next_power_of_2, over

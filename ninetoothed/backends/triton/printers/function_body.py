@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.ir.lowered import Lowered
 from ninetoothed.backends.triton.ir.trees import assign, name
@@ -14,6 +13,7 @@ from ninetoothed.backends.triton.printers.carried_layouts import keep_layouts
 from ninetoothed.backends.triton.printers.emission import Emission
 from ninetoothed.backends.triton.printers.lowering import Lowering
 from ninetoothed.program.nodes import clone
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from ninetoothed.backends.triton.ir.lowered import Lowered
@@ -20,6 +20,7 @@ from ninetoothed.backends.triton.printers.spelling import Spelling
 from ninetoothed.errors import Location
 from ninetoothed.program.nodes import clone, location
 from ninetoothed.program.printer import with_bare_targets
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.simplify import product
 
 #: The first statement of a program that waits for the kernel before (`dependent_launch`).

@@ -9,12 +9,12 @@ from __future__ import annotations
 import struct
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.records import dataclass
 
 if TYPE_CHECKING:
     from ninetoothed.backends.triton.compiler.specialized import Specialized

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ninetoothed.language.dtypes import DType
+from ninetoothed.records import dataclass
 
 #: The widths in bytes that rows in shared memory are swizzled by, and the rows that this takes.
 _SWIZZLES = (128, 64, 32)

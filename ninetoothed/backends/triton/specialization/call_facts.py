@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from ninetoothed.backends.triton.specialization import (
@@ -36,6 +36,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import Offsets, SequenceLength, SymbolValue, TileRef, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 from ninetoothed.symbols.simplify import simplify

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.specialization.selections import staying
 from ninetoothed.kernels.analysis import analysis
@@ -19,6 +18,7 @@ from ninetoothed.program.effects import targets_of
 from ninetoothed.program.nodes import Offsets, SymbolValue, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import Shape, type_of
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated, leaf
 from ninetoothed.symbols.leaf import Leaf

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.specialization import size_ratios
 from ninetoothed.backends.triton.specialization.constant_sizes import (
@@ -15,6 +14,7 @@ from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import names_read, targets_of
 from ninetoothed.program.nodes import SymbolValue, TileRef, walk
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference
 from ninetoothed.tensors.access import Access

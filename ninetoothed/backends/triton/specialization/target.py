@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.errors import DeviceError
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

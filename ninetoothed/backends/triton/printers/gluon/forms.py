@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.ir.nodes import DescriptorLoad
 from ninetoothed.backends.triton.printers.gluon.trees import called, put
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import clone, walk
 from ninetoothed.program.types import Shape, held_shape
+from ninetoothed.records import dataclass
 
 
 class NotPossibleError(Exception):

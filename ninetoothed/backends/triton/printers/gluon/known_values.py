@@ -7,7 +7,7 @@ condition need not choose. In the first rounds of a split loop (`MarkedLoop`) mo
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ninetoothed.backends.triton.ir.nodes import is_marked
 from ninetoothed.backends.triton.ir.trees import element
@@ -18,6 +18,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import DTypeRef, clone
 from ninetoothed.program.types import type_of
+from ninetoothed.records import dataclass
 
 
 @dataclass

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.backends.triton.ir.products import Needs
@@ -26,6 +25,7 @@ from ninetoothed.backends.triton.printers.gluon.sizes import (
 )
 from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import Shape, is_one, type_of
+from ninetoothed.records import dataclass
 
 
 @dataclass(frozen=True)

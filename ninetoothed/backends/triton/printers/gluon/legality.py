@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ninetoothed.backends.triton.ir.nodes import DescriptorStore, PointedType
@@ -40,6 +39,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import DTypeRef, LanguageRef
 from ninetoothed.program.types import Shape, is_one, type_of
+from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
 #: What has no elements.

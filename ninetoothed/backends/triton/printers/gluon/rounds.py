@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.printers.gluon.trees import called
 from ninetoothed.program.effects import names_assigned, names_read, reads_memory
 from ninetoothed.program.nodes import at, clone, walk
+from ninetoothed.records import dataclass
 
 #: Products are begun and waited for in every round.
 _STAYING = frozenset({"warpgroup_mma", "warpgroup_mma_wait"})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ninetoothed.backends.triton.ir.lowered import Lowered, Pipeline
 from ninetoothed.backends.triton.ir.nodes import DescriptorStore, MarkedLoop
@@ -34,6 +33,7 @@ from ninetoothed.kernels.definition import Definition
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.nodes import at, clone
 from ninetoothed.program.types import type_of
+from ninetoothed.records import dataclass
 
 #: What the text needs.
 IMPORTS = """\
