@@ -14,7 +14,7 @@ from ninetoothed.errors import ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.meetings import flattened
+from ninetoothed.kernels.meetings import apart, flattened
 from ninetoothed.kernels.meetings.decisions import Decision
 from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of
 from ninetoothed.kernels.meetings.walk import meetings
@@ -65,7 +65,10 @@ def compare_all(
     for meeting in meetings(kernel):
         differing = numbers.differing(meeting)
         if differing is not None:
-            values = [(limit.total, numbers.value(limit.total)) for limit in differing]
+            values = [
+                None if limit is None else (limit.total, numbers.value(limit.total))
+                for limit in differing
+            ]
             error = _mismatch(kernel, call, meeting, values)
             found = [loop.decision for loop in meeting.loops if loop.decision is not None]
             decisions = [decision for decision in found if decision.test is not None]
@@ -134,12 +137,21 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
         one, other = map(_sizes_by_form, meeting.sides)
         if not one or not other:
             continue
+        if _may_lie_apart(kernel, meeting):
+            found[constant(0), constant(1)] = None
         together = [[*one[form], *other[form]] for form in one.keys() & other.keys()]
         if one.keys() != other.keys():
             together = [[size for sizes in (*one.values(), *other.values()) for size in sizes]]
         for first, *rest in together:
             found |= dict.fromkeys((first, size) for size in rest if size is not first)
     return tuple(found)
+
+
+def _may_lie_apart(kernel: Definition, meeting: Meeting) -> bool:
+    """Whether only a look at the numbers tells that the two have the same elements."""
+    one, other = meeting.sides
+    asked = [(other, one)] if meeting.is_store else [(other, one), (one, other)]
+    return any(True for each in asked for _ in apart.candidates(kernel, *each))
 
 
 def _sizes_of_both(meeting: Meeting) -> Iterator[tuple[Symbol, Symbol]]:
@@ -210,8 +222,11 @@ class _Numbers:
         self._last: dict[Symbol, int | None] = {p: count - 1 for p, count in self._counts.items()}
         self._ends: dict[tuple[object, ...], dict[Form, _End]] = {}
 
-    def differing(self, meeting: Meeting) -> tuple[Limit, Limit] | None:
-        """The limits of the two sides, if there are elements that only one of them has."""
+    def differing(self, meeting: Meeting) -> tuple[Limit | None, Limit | None] | None:
+        """The limits of the two sides, if there are elements that only one of them has.
+
+        None for one: it is the one that has some, at positions of its own.
+        """
         if not all(map(self._runs, meeting.loops)):
             return None
         one, other = map(self._tile_sizes, meeting.sides)
@@ -227,11 +242,12 @@ class _Numbers:
             known = {**self._environment, **chosen}
             same = [[evaluated(size, known) for size in pair] for pair in tiles]
             found = self._differing(meeting, chosen, same)
+        asked = meeting.sides, meeting.is_store
         if found is None:
             widths = [min(pair) for pair in lanes]
-            return flattened.differing(
-                meeting.sides, meeting.is_store, widths, self._environment, self._counts
-            )
+            found = flattened.differing(*asked, widths, self._environment, self._counts)
+        if found is None and len(tiles) < 2:
+            return apart.differing(self._kernel, *asked, tiles, self._environment)
         return found
 
     def _differing(
@@ -365,17 +381,29 @@ def _only_choice(tiles: Sequence[Symbol], lanes: Sequence[int]) -> dict[Symbol, 
 
 
 def _mismatch(
-    kernel: Definition, call: Call, meeting: Meeting, values: Sequence[tuple[Symbol, int]]
+    kernel: Definition, call: Call, meeting: Meeting, values: Sequence[tuple[Symbol, int] | None]
 ) -> ArgumentError:
     names = [side.use.parameter for side in meeting.sides]
     shapes = [call.arguments[name].shape for name in names]
-    described = [_described(kernel, side, *entry) for side, entry in zip(meeting.sides, values)]
     made, what = ("what is made of ", "is stored to") if meeting.is_store else ("", "meets")
-    lacking = names[0] if meeting.is_store or values[0][1] < values[1][1] else names[1]
+    met = f"{made}`{names[0]}` of shape {shapes[0]} {what} `{names[1]}` of shape {shapes[1]}"
+    ends = [
+        (side.use.parameter, _described(kernel, side, *entry), entry[1])
+        for side, entry in zip(meeting.sides, values)
+        if entry is not None
+    ]
+    lacking = ends[0][0] if meeting.is_store or ends[0][2] < ends[-1][2] else ends[-1][0]
+    if len(ends) == 1:
+        having = names[values[0] is not None]
+        found = (
+            f"`{lacking}` ends, {ends[0][1]}, where a program still has elements of `{having}`: they are "
+            "not arranged by the same indices. Arrange them alike"
+        )
+    else:
+        found = f"{' and '.join(end for _, end, _ in ends)}. Make them equal"
     return ArgumentError(
-        f"kernel `{kernel.name}`: {made}`{names[0]}` of shape {shapes[0]} {what} `{names[1]}` of "
-        f"shape {shapes[1]} here, and they have not the same elements: {' and '.join(described)}. "
-        f"Make them equal, or say what `{lacking}` has beyond its end, as in Tensor(…, other=0).",
+        f"kernel `{kernel.name}`: {met} here, and they have not the same elements: {found}, or say what "
+        f"`{lacking}` has beyond its end, as in Tensor(…, other=0).",
         meeting.location,
     )
 

@@ -1,0 +1,110 @@
+"""Where two tiles that meet lie at positions of their own: a program may have elements of one and none of the other.
+
+Rows of ``x`` by one index of the program and, by mistake, columns of ``b`` by the same one: at the end of ``b`` a
+program has columns of ``x`` alone. A tile that is the same for all of an index, as `expand` makes it, lacks
+nothing where the other one ends by that index.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from ninetoothed.kernels.definition import Definition
+from ninetoothed.kernels.meetings.limits import Limit, Side, lane_of
+from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
+
+#: The largest size of a block that is looked at.
+_MOST = 1024
+
+
+def candidates(kernel: Definition, having: Side, lacking: Side) -> Iterator[Limit]:
+    """The limits of one side beyond which the other one may have elements, as far as no number decides it."""
+    if len(having.dims) > 1 or all(limit.is_of_tile for limit in having.limits):
+        return
+    access = kernel.arrangement.accesses[having.use.parameter]
+    moved = {leaf for position in access.indices for leaf in position.leaves()}
+    known = moved.intersection(access.programs) | {lane_of(0)}
+    forms = {(limit.factors, limit.shift) for limit in having.limits}
+    for limit in lacking.limits:
+        if (
+            limit.is_by_size
+            and not (limit.is_of_tile or limit.is_flattened)
+            and limit.indices <= known
+            and (limit.factors, limit.shift) not in forms
+        ):
+            yield limit
+
+
+def differing(
+    kernel: Definition,
+    sides: Sequence[Side],
+    is_store: bool,
+    tiles: Sequence[tuple[Symbol, Symbol]],
+    environment: Mapping[Symbol, int],
+) -> tuple[Limit | None, Limit | None] | None:
+    """The limit of one of the sides, if a program has an element of the other where it ends; None for that other.
+
+    Args:
+        sides: of a store, what is stored and where to. Of what is stored there may be more.
+        tiles: the sizes of both tiles, in each dimension that meets.
+    """
+    one, other = sides
+    for lacking, having in [(one, other)] if is_store else [(one, other), (other, one)]:
+        for limit in candidates(kernel, having, lacking):
+            for numbers in _chosen(kernel, environment):
+                widths = [{evaluated(size, numbers) for size in pair} for pair in tiles]
+                if any(len(width) > 1 for width in widths):
+                    # The tuner does not choose this, or one is spread over the other.
+                    continue
+                (width,) = widths[0] if widths else (1,)
+                if _has_beyond(kernel, having, limit, width, numbers):
+                    return (limit, None) if lacking is one else (None, limit)
+    return None
+
+
+def _chosen(
+    kernel: Definition, environment: Mapping[Symbol, int]
+) -> Iterator[Mapping[Symbol, int]]:
+    """The numbers of a call, with each of what the tuner may choose: whichever it does, a call is right or refused."""
+    chosen = {symbol: symbol.lower_bound or 1 for symbol in kernel.meta_symbols}
+    last: dict[Symbol, int] | None = None
+    while chosen != last:
+        yield {**environment, **chosen}
+        last = chosen
+        chosen = {s: min(2 * n, s.upper_bound or _MOST, max(n, _MOST)) for s, n in chosen.items()}
+
+
+def _has_beyond(
+    kernel: Definition, side: Side, limit: Limit, width: int, environment: Mapping[Symbol, int]
+) -> bool:
+    """Whether a program has an element of a side at a position from a limit on: looked for at the ends of its indices."""
+    access = kernel.arrangement.accesses[side.use.parameter]
+    grid = [evaluated(count, environment) for count in kernel.grid]
+    counts = dict(zip(kernel.arrangement.programs, grid))
+    chosen: dict[Symbol, Expression] = {
+        leaf: at for leaf, at in zip(access.selections, side.use.indices) if at is not None
+    }
+    conditions = [as_symbol(condition.substitute(chosen)) for condition in access.conditions]
+    factors = {leaf: evaluated(by, environment) for leaf, by in limit.factors}
+    end = evaluated(limit.size, environment)
+    lane, by = lane_of(0), factors.pop(lane_of(0), 0)
+    used = {leaf for each in conditions for leaf in each.leaves()}
+    programs = [leaf for leaf in counts if leaf in used or leaf in factors]
+    rounds = {loop.round: 0 for loop in side.use.loops}
+    for values in itertools.product(*({0, counts[leaf] - 1} for leaf in programs)):
+        at = {
+            **environment,
+            **rounds,
+            **dict.fromkeys(access.coordinates, 0),
+            **dict(zip(programs, values)),
+        }
+        before = sum(factor * at[leaf] for leaf, factor in factors.items())
+        first = -(-(end - before) // by) if by > 0 else 0
+        for place in {0, width - 1, min(max(first, 0), width - 1)}:
+            if before + by * place < end:
+                continue
+            numbers = {**at, **{access.coordinates[dim]: place for dim in side.dims}, lane: place}
+            if all(used <= numbers.keys() and evaluated(each, numbers) for each in conditions):
+                return True
+    return False
