@@ -22,15 +22,21 @@ def candidates(kernel: Definition, having: Side, lacking: Side) -> Iterator[Limi
     """The limits of one side beyond which the other one may have elements, as far as no number decides it."""
     if len(having.dims) > 1 or all(limit.is_of_tile for limit in having.limits):
         return
-    access = kernel.arrangement.accesses[having.use.parameter]
-    moved = {leaf for position in access.indices for leaf in position.leaves()}
-    known = moved.intersection(access.programs) | {lane_of(0)}
+    access, moved = (kernel.arrangement.accesses[side.use.parameter] for side in (having, lacking))
+    parameters = (kernel.program.parameter(side.use.parameter) for side in (having, lacking))
+    if moved.selections or any(each.source.jagged_dim is not None for each in parameters):
+        # A tile that is selected may be the last one, of which there are some elements. How long a sequence
+        # is only the data tell.
+        return
+    indices = {leaf for position in access.indices for leaf in position.leaves()}
+    programs = indices.intersection(access.programs)
     forms = {(limit.factors, limit.shift) for limit in having.limits}
     for limit in lacking.limits:
         if (
             limit.is_by_size
             and not (limit.is_of_tile or limit.is_flattened)
-            and limit.indices <= known
+            and limit.indices & programs
+            and limit.indices <= programs | {lane_of(0)}
             and (limit.factors, limit.shift) not in forms
         ):
             yield limit
@@ -105,6 +111,6 @@ def _has_beyond(
             if before + by * place < end:
                 continue
             numbers = {**at, **{access.coordinates[dim]: place for dim in side.dims}, lane: place}
-            if all(used <= numbers.keys() and evaluated(each, numbers) for each in conditions):
+            if used <= numbers.keys() and all(evaluated(each, numbers) for each in conditions):
                 return True
     return False
