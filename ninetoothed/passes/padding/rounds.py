@@ -350,14 +350,15 @@ def target_names(statement: ast.For | ast.While) -> Iterator[str]:
 
 
 def new_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
-    """The masks that a variable got, but where it holds what it had."""
+    """The masks that a variable got, but where it holds what it had, in the lanes in which it had it."""
     old = {mask.place for mask in with_rank(before).validity}
+    keys = {key for key, _ in old}
     owners = {mask.owner for mask in before.validity} - {None}
     return tuple(
         mask
         for mask in with_rank(after).validity
         if mask.place not in old
-        and mask.owner not in owners
+        and (mask.key in keys or mask.owner not in owners)
         and not mask.is_kept
         and mask.wanted is None
     )

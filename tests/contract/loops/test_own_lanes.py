@@ -123,6 +123,13 @@ def of_a_way_that_the_round_adds_up(w, x, z, n, y):
     y = total + value
 
 
+def of_itself_with_rows_as_columns(w, x, z, n, y):
+    value = ntl.broadcast_to(w[1][None, :], (4, 4))
+    for _ in range(n + 1):
+        value += ntl.trans(value)
+    y = ntl.full((4,), 0.0, ntl.float32) + ntl.sum(value)
+
+
 #: What is stored where ``n`` is 0, and 1.
 CASES = {
     of_elements_in_both_rounds: ([3, 1, 2, 0], [3, 1, 2, 0]),
@@ -136,6 +143,7 @@ CASES = {
     of_a_way_that_the_round_goes_on_with: ([8, -4, 16, 0], [-4, -8, 4, 10]),
     of_a_way_that_leaves_them: ([-2, -6, 0, 0], [1, -1, 3, 3]),
     of_a_way_that_the_round_adds_up: ([12, 9, 14, 10], [-3, -5, 1, 4]),
+    of_itself_with_rows_as_columns: ([-36] * 4, [-60] * 4),
     of_an_index_that_two_loops_count: ([96, 120, 32, 88], [48, 120, 32, 56]),
 }
 
