@@ -346,12 +346,10 @@ class _Numbers:
         )
 
     def _reaches(self, form: Form, low: float, high: float, lanes: Sequence[Sequence[int]]) -> bool:
-        """Whether a program comes to a position from ``low`` up to ``high``; none is below 0."""
+        """Whether a program comes to a position from ``low`` up to ``high``; with no index reversed none is below 0."""
         factors, _ = form
-        if high <= 0:
-            return False
         if any(isinstance(factor, Symbol) for _, factor in factors):
-            return True
+            return high > 0
         is_lane_alone = len(factors) == 1
         reached = 0
         is_gapless = True
@@ -359,13 +357,16 @@ class _Numbers:
         for place, pair in enumerate(lanes):
             count = next_power_of_2(max(pair)) if is_lane_alone else min(pair)
             last[lane_of(place)] = count - 1
-        for leaf, factor in sorted(factors, key=lambda entry: entry[1]):
+        for leaf, factor in sorted(factors, key=lambda entry: abs(entry[1])):
             end = last[leaf]
-            if end is None or factor < 0:
+            if end is None:
                 return False
-            is_gapless = is_gapless and factor <= reached + 1
-            reached += factor * end
-        return low <= reached and (is_gapless or reached < high)
+            if factor < 0:
+                # One that goes down comes to the same positions as if it went up to where it begins.
+                low, high = low - factor * end, high - factor * end
+            is_gapless = is_gapless and abs(factor) <= reached + 1
+            reached += abs(factor) * end
+        return high > 0 and low <= reached and (is_gapless or reached < high)
 
 
 def _only_choice(tiles: Sequence[Symbol], lanes: Sequence[int]) -> dict[Symbol, int]:

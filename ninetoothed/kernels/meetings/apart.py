@@ -86,31 +86,30 @@ def _has_beyond(
 ) -> bool:
     """Whether a program has an element of a side at a position from a limit on: looked for at the ends of its indices."""
     access = kernel.arrangement.accesses[side.use.parameter]
-    grid = [evaluated(count, environment) for count in kernel.grid]
-    counts = dict(zip(kernel.arrangement.programs, grid))
     chosen: dict[Symbol, Expression] = {
         leaf: at for leaf, at in zip(access.selections, side.use.indices) if at is not None
     }
     conditions = [as_symbol(condition.substitute(chosen)) for condition in access.conditions]
-    factors = {leaf: evaluated(by, environment) for leaf, by in limit.factors}
-    end = evaluated(limit.size, environment)
-    lane, by = lane_of(0), factors.pop(lane_of(0), 0)
     used = {leaf for each in conditions for leaf in each.leaves()}
-    programs = [leaf for leaf in counts if leaf in used or leaf in factors]
-    rounds = {loop.round: 0 for loop in side.use.loops}
-    for values in itertools.product(*({0, counts[leaf] - 1} for leaf in programs)):
-        at = {
-            **environment,
-            **rounds,
-            **dict.fromkeys(access.coordinates, 0),
-            **dict(zip(programs, values)),
-        }
-        before = sum(factor * at[leaf] for leaf, factor in factors.items())
-        first = -(-(end - before) // by) if by > 0 else 0
-        for place in {0, width - 1, min(max(first, 0), width - 1)}:
-            if before + by * place < end:
-                continue
-            numbers = {**at, **{access.coordinates[dim]: place for dim in side.dims}, lane: place}
-            if used <= numbers.keys() and all(evaluated(each, numbers) for each in conditions):
-                return True
+    factors = {leaf: evaluated(by, environment) for leaf, by in limit.factors}
+    end, by = evaluated(limit.size, environment), factors.pop(lane_of(0), 0)
+    tile_shape = kernel.program.parameter(side.use.parameter).tile_shape
+    met = {access.coordinates[dim] for dim in side.dims}
+    places = (*kernel.arrangement.programs, *access.coordinates)
+    counts = {
+        leaf: evaluated(count, environment)
+        for leaf, count in zip(places, (*kernel.grid, *tile_shape))
+        if leaf not in met and (leaf in used or leaf in factors)
+    }
+    known = {**environment, **{loop.round: 0 for loop in side.use.loops}}
+    for values in itertools.product(*({0, count - 1} for count in counts.values())):
+        at = {**known, **dict(zip(counts, values))}
+        room = end - sum(factor * at[leaf] for leaf, factor in factors.items())
+        # The first lane from the end on, or where positions go down the last one.
+        lanes = {0, width - 1, *([-(-room // by), room // by] if by else ())}
+        for place in lanes.intersection(range(width)):
+            numbers = {**at, **dict.fromkeys(met, place)}
+            if by * place >= room and used <= numbers.keys():
+                if all(evaluated(each, numbers) for each in conditions):
+                    return True
     return False
