@@ -129,7 +129,8 @@ def told(name: str, shares: Sequence[Share], folder: Path) -> bool:
     if counts:
         parts.append(f"{sum(filter(None, counts))} findings")
     unfinished = sum(share.seconds is None for share in shares)
-    failed = sum(share.seconds is not None and share.process.returncode != 0 for share in shares)
+    fallen = [share for share in shares if share.seconds is not None and share.process.returncode]
+    failed = len(fallen)
     unsaid = sum(count is None for count in counts)
     for number, what in (
         (unfinished, "did not finish"),
@@ -140,6 +141,11 @@ def told(name: str, shares: Sequence[Share], folder: Path) -> bool:
             parts.append(f"{number} of {len(shares)} processes {what}")
     spent = max(share.seconds or time.monotonic() - share.begun for share in shares)
     print(f"{name}: {', '.join(parts)}; {spent:.0f} s", flush=True)
+    for share in fallen:
+        said = share.output.read_text(errors="replace").splitlines() or ["nothing"]
+        print(
+            f"  {share.output.name} ended with {share.process.returncode}: {said[-1]}", flush=True
+        )
     with (folder / f"{name}.log").open("w") as log:
         for share in shares:
             for file in (share.output, share.log):
