@@ -1,7 +1,7 @@
 """Dataclasses that cost an import little.
 
-`dataclasses.dataclass` compiles each method of a class from text, half a millisecond a class, and a first
-call imports 150 of them. Here `__init__` alone is text, compiled for the first object; the others are
+`dataclasses.dataclass` compiles each method of a class from text, and a first call imports some 150 classes.
+Here `__init__` alone is text, compiled for the first object; the others are
 shared. Fields, `replace` and defaults are `dataclasses`' own. A class that others derive theirs from, as
 the plugin contracts, is better a dataclass of Python's.
 """
@@ -48,17 +48,17 @@ else:
         places = [field for field in fields if field.init and not field.kw_only]
         by_keyword = [field for field in fields if field.init and field.kw_only]
         known = {"_factory_": _FACTORY, "_keep_": object.__setattr__}
-        head, body = ["self"], []
-        for field in (*places, *([None, *by_keyword] if by_keyword else ())):
-            if field is None:
-                head.append("*")
-            elif field.default is not dataclasses.MISSING:
+
+        def parameter(field):
+            if field.default is not dataclasses.MISSING:
                 known[f"default_{field.name}"] = field.default
-                head.append(f"{field.name}=default_{field.name}")
-            elif field.default_factory is not dataclasses.MISSING:
-                head.append(f"{field.name}=_factory_")
-            else:
-                head.append(field.name)
+                return f"{field.name}=default_{field.name}"
+            is_made = field.default_factory is not dataclasses.MISSING
+            return f"{field.name}=_factory_" if is_made else field.name
+
+        head = ["self", *map(parameter, places), *(["*"] if by_keyword else [])]
+        head += map(parameter, by_keyword)
+        body = []
         for field in fields:
             name, value = field.name, field.name
             if field.default_factory is not dataclasses.MISSING:
@@ -79,11 +79,8 @@ else:
         made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
         return made
 
-    class _Factory:
-        def __repr__(self):
-            return "<made anew>"
-
-    _FACTORY = _Factory()
+    #: Stands for what is made anew for each object.
+    _FACTORY = object()
 
     def _values_of(names):
         """Gives an object's fields of these names as a tuple."""

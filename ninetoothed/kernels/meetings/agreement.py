@@ -137,7 +137,8 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
         one, other = map(_sizes_by_form, meeting.sides)
         if not one or not other:
             continue
-        if _may_lie_apart(kernel, meeting):
+        if any(True for _ in apart.candidates(kernel, meeting.sides, meeting.is_store)):
+            # Only a look at the numbers tells.
             found[constant(0), constant(1)] = None
         together = [[*one[form], *other[form]] for form in one.keys() & other.keys()]
         if one.keys() != other.keys():
@@ -145,13 +146,6 @@ def equal_sizes(kernel: Definition) -> tuple[tuple[Symbol, Symbol], ...]:
         for first, *rest in together:
             found |= dict.fromkeys((first, size) for size in rest if size is not first)
     return tuple(found)
-
-
-def _may_lie_apart(kernel: Definition, meeting: Meeting) -> bool:
-    """Whether only a look at the numbers tells that the two have the same elements."""
-    one, other = meeting.sides
-    asked = [(other, one)] if meeting.is_store else [(other, one), (one, other)]
-    return any(True for each in asked for _ in apart.candidates(kernel, *each))
 
 
 def _sizes_of_both(meeting: Meeting) -> Iterator[tuple[Symbol, Symbol]]:
@@ -246,7 +240,7 @@ class _Numbers:
         if found is None:
             widths = [min(pair) for pair in lanes]
             found = flattened.differing(*asked, widths, self._environment, self._counts)
-        if found is None and len(tiles) < 2:
+        if found is None:
             return apart.differing(self._kernel, *asked, tiles, self._environment)
         return found
 

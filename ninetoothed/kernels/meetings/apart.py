@@ -7,9 +7,11 @@ nothing where the other one ends by that index.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
+from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.limits import Limit, Side, lane_of
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
@@ -18,8 +20,22 @@ from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 _MOST = 1024
 
 
-def candidates(kernel: Definition, having: Side, lacking: Side) -> Iterator[Limit]:
-    """The limits of one side beyond which the other one may have elements, as far as no number decides it."""
+def candidates(
+    kernel: Definition, sides: Sequence[Side], is_store: bool
+) -> Iterator[tuple[Side, Side, Limit]]:
+    """A side, the other one, and a limit of that, beyond which the first may have elements: numbers decide.
+
+    Args:
+        sides: of a store, what is stored and where to. Of what is stored there may be more.
+    """
+    one, other = sides
+    for having, lacking in [(other, one)] if is_store else [(other, one), (one, other)]:
+        for limit in _limits_apart(kernel, having, lacking):
+            yield having, lacking, limit
+
+
+def _limits_apart(kernel: Definition, having: Side, lacking: Side) -> Iterator[Limit]:
+    """The limits of one side at positions that are sums of what the other's elements depend on, and not its own."""
     if len(having.dims) > 1 or all(limit.is_of_tile for limit in having.limits):
         return
     access, moved = (kernel.arrangement.accesses[side.use.parameter] for side in (having, lacking))
@@ -52,37 +68,43 @@ def differing(
     """The limit of one of the sides, if a program has an element of the other where it ends; None for that other.
 
     Args:
-        sides: of a store, what is stored and where to. Of what is stored there may be more.
+        sides: see `candidates`.
         tiles: the sizes of both tiles, in each dimension that meets.
     """
-    one, other = sides
-    for lacking, having in [(one, other)] if is_store else [(one, other), (other, one)]:
-        for limit in candidates(kernel, having, lacking):
-            for numbers in _chosen(kernel, environment):
-                widths = [{evaluated(size, numbers) for size in pair} for pair in tiles]
-                if any(len(width) > 1 for width in widths):
-                    # The tuner does not choose this, or one is spread over the other.
-                    continue
-                (width,) = widths[0] if widths else (1,)
-                if _has_beyond(kernel, having, limit, width, numbers):
-                    return (limit, None) if lacking is one else (None, limit)
+    for having, lacking, limit in candidates(kernel, sides, is_store):
+        for numbers, grid in _fitting(kernel, environment):
+            widths = [{evaluated(size, numbers) for size in pair} for pair in tiles]
+            if any(len(width) > 1 for width in widths):
+                # The tuner does not choose this, or one is spread over the other.
+                continue
+            (width,) = widths[0] if widths else (1,)
+            if _has_beyond(kernel, having, limit, width, numbers, grid):
+                return (limit, None) if lacking is sides[0] else (None, limit)
     return None
 
 
-def _chosen(
+def _fitting(
     kernel: Definition, environment: Mapping[Symbol, int]
-) -> Iterator[Mapping[Symbol, int]]:
-    """The numbers of a call, with each of what the tuner may choose: whichever it does, a call is right or refused."""
+) -> Iterator[tuple[Mapping[Symbol, int], Sequence[int]]]:
+    """The numbers of a call and its grid, with block sizes from the least on, each twice the last one."""
     chosen = {symbol: symbol.lower_bound or 1 for symbol in kernel.meta_symbols}
     last: dict[Symbol, int] | None = None
     while chosen != last:
-        yield {**environment, **chosen}
+        numbers = {**environment, **chosen}
+        # Where the sizes do not fit the arrangement the tuner does not choose this.
+        with contextlib.suppress(ArgumentError, ArrangementError):
+            yield numbers, kernel.verified_grid(numbers)
         last = chosen
         chosen = {s: min(2 * n, s.upper_bound or _MOST, max(n, _MOST)) for s, n in chosen.items()}
 
 
 def _has_beyond(
-    kernel: Definition, side: Side, limit: Limit, width: int, environment: Mapping[Symbol, int]
+    kernel: Definition,
+    side: Side,
+    limit: Limit,
+    width: int,
+    environment: Mapping[Symbol, int],
+    grid: Sequence[int],
 ) -> bool:
     """Whether a program has an element of a side at a position from a limit on: looked for at the ends of its indices."""
     access = kernel.arrangement.accesses[side.use.parameter]
@@ -98,7 +120,7 @@ def _has_beyond(
     places = (*kernel.arrangement.programs, *access.coordinates)
     counts = {
         leaf: evaluated(count, environment)
-        for leaf, count in zip(places, (*kernel.grid, *tile_shape))
+        for leaf, count in zip(places, (*grid, *tile_shape))
         if leaf not in met and (leaf in used or leaf in factors)
     }
     known = {**environment, **{loop.round: 0 for loop in side.use.loops}}

@@ -87,6 +87,13 @@ def test_a_row_that_goes_by_the_index_of_the_rows(block, size):
         called(by_rows(block), in_each_row, x, z, torch.empty(size, size))
 
 
+def test_a_block_that_does_not_fit_the_arrangement_refuses_nothing():
+    """In blocks of 32 there are two of rows and one of `z`; in larger ones there is one program."""
+    x, z = torch.rand(64, 32), torch.rand(32)
+    found = called(by_rows(BLOCK), in_each_row, x, z, torch.empty(64, 32))
+    torch.testing.assert_close(found, x + z[None, :])
+
+
 def test_where_nothing_ends_within_a_tile_each_program_has_what_it_is_given():
     x, z = torch.rand(4, 4), torch.rand(4)
     found = called(by_rows(2), in_each_row, x, z, torch.empty(4, 4))
