@@ -1,8 +1,8 @@
 """Dataclasses that cost an import little.
 
 `dataclasses.dataclass` compiles each method of a class from text, and a first call imports some 150 classes.
-Here `__init__` alone is text, compiled for the first object; the others are
-shared. Fields, `replace` and defaults are `dataclasses`' own. A class that others derive theirs from, as
+Here `__init__` alone is text, compiled once a class has more than a few objects; the
+others are shared. Fields, `replace` and defaults are `dataclasses`' own. A class that others derive theirs from, as
 the plugin contracts, is better a dataclass of Python's.
 """
 
@@ -24,7 +24,7 @@ else:
             return functools.partial(dataclass, frozen=frozen, eq=eq)
         cls = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
         fields = dataclasses.fields(cls)
-        methods = {"__init__": _made_later(cls, frozen), "__repr__": _repr_of(fields)}
+        methods = {"__init__": _by_field(cls, fields, frozen), "__repr__": _repr_of(fields)}
         if eq:
             compared = _values_of([field.name for field in fields if field.compare])
             methods["__eq__"] = _eq_by(compared)
@@ -36,12 +36,42 @@ else:
             cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
         return cls
 
-    def _made_later(cls, is_frozen):
-        def __init__(self, /, *arguments, **keywords):
-            cls.__init__ = made = _init_of(cls, is_frozen)
-            made(self, *arguments, **keywords)
+    #: So many objects of a class are set field by field before its `__init__` is compiled.
+    _FEW = 8
+
+    def _by_field(cls, fields, is_frozen):
+        """The `__init__` of a class's first objects; what does not fit is for the compiled one to refuse."""
+        parameters = {field.name for field in fields if field.init}
+        places = [field.name for field in fields if field.init and not field.kw_only]
+        needed = {field.name for field in fields if field.init and not _has_default(field)}
+        few = iter(range(_FEW))
+
+        def __init__(self, /, *values, **named):
+            given = dict(zip(places, values)) | named
+            is_each_given_once = len(given) == len(values) + len(named)
+            fits = is_each_given_once and needed <= given.keys() <= parameters
+            if next(few, None) is None or not fits:
+                cls.__init__ = made = _init_of(cls, is_frozen)
+                made(self, *values, **named)
+                return
+            for field in fields:
+                if field.name in given:
+                    value = given[field.name]
+                elif field.default_factory is not dataclasses.MISSING:
+                    value = field.default_factory()
+                elif field.init:
+                    value = field.default
+                else:
+                    continue
+                object.__setattr__(self, field.name, value)
+            if hasattr(cls, "__post_init__"):
+                self.__post_init__()
 
         return __init__
+
+    def _has_default(field):
+        missing = dataclasses.MISSING
+        return field.default is not missing or field.default_factory is not missing
 
     def _init_of(cls, is_frozen):
         fields = dataclasses.fields(cls)

@@ -229,31 +229,44 @@ def _first(names: Iterable[str], among: Container[str]) -> int:
 def _find(code: CodeType, text: str) -> ast.FunctionDef | None:
     """The definition that ``code`` was compiled from, else None."""
     try:
-        definitions, lambdas = _definitions(text)
+        if code.co_name == "<lambda>":
+            return _as_definition(_choose_lambda(code, _lambdas(text).get(code.co_firstlineno, [])))
+        found = _definitions(text).get((code.co_name, code.co_firstlineno))
     except SyntaxError:
         return None
-    if code.co_name == "<lambda>":
-        return _as_definition(_choose_lambda(code, lambdas.get(code.co_firstlineno, [])))
-    found = definitions.get((code.co_name, code.co_firstlineno))
     # A file that was edited since may have another function in its place.
     return found if found is not None and _parameter_names(found.args) == _varnames(code) else None
 
 
 @functools.lru_cache(maxsize=_FILES_KEPT)
-def _definitions(
-    text: str,
-) -> tuple[dict[tuple[str, int], ast.FunctionDef], dict[int, list[ast.Lambda]]]:
-    """A file's definitions by name and first line, and its lambdas by line."""
+def _parsed(text: str) -> ast.Module:
+    return threads.parse(text)
+
+
+@functools.lru_cache(maxsize=_FILES_KEPT)
+def _definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """A file's definitions by name and first line."""
     definitions: dict[tuple[str, int], ast.FunctionDef] = {}
-    lambdas: dict[int, list[ast.Lambda]] = {}
-    for node in ast.walk(threads.parse(text)):
+    pending: list[ast.AST] = [_parsed(text)]
+    # Statements stand in statements alone: their expressions need not be gone through.
+    for node in pending:
         if isinstance(node, ast.FunctionDef):
             # A code object's first line is that of the first decorator.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             definitions[node.name, first] = node
-        elif isinstance(node, ast.Lambda):
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            pending.extend(node.__dict__.get(name, ()))
+    return definitions
+
+
+@functools.lru_cache(maxsize=_FILES_KEPT)
+def _lambdas(text: str) -> dict[int, list[ast.Lambda]]:
+    """A file's lambdas by line."""
+    lambdas: dict[int, list[ast.Lambda]] = {}
+    for node in ast.walk(_parsed(text)):
+        if isinstance(node, ast.Lambda):
             lambdas.setdefault(node.lineno, []).append(node)
-    return definitions, lambdas
+    return lambdas
 
 
 def _choose_lambda(code: CodeType, candidates: list[ast.Lambda]) -> ast.Lambda | None:
