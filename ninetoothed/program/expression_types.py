@@ -341,12 +341,13 @@ class Expressions:
         if operation is None:
             return UNKNOWN
         call = Call(node, self.dtype_of, self.is_checked, self.is_wide)
-        if operation.takes_function or operation.shape == "mapped":
-            self.called_back(call, operation)
-        return type_of_call(call, operation)
+        returned = self.called_back(call, operation)
+        found = type_of_call(call, operation)
+        return returned if operation.shape == "mapped" else found
 
-    def called_back(self, call: Call, operation: Operation) -> None:
-        """Asks whether a function of the user's may be given what it is."""
+    def called_back(self, call: Call, operation: Operation) -> ValueType:
+        """What a function gives that an operation calls for each element, where one does."""
+        return UNKNOWN
 
     def _value(self, node: nodes.Masked | nodes.Kept | nodes.Flipped | nodes.Exists) -> ValueType:
         self.parts(node)

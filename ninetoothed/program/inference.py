@@ -7,7 +7,8 @@ cannot be, whatever the sizes, is an error with its place.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from ninetoothed.program.nodes import (
     Load,
     SourceStore,
     Store,
+    clone,
     walk,
 )
 from ninetoothed.program.typed_calls import Call, no_cast, not_stored
@@ -39,6 +41,7 @@ from ninetoothed.program.types import (
     leave,
     may_fit,
     met,
+    of_dtype,
     type_of,
     unlike,
 )
@@ -53,6 +56,9 @@ class Inference(Expressions):
     Args:
         parameters, given, is_checked, sizes: as of `Expressions`.
         helpers: functions that the language calls back.
+
+    Attributes:
+        called: what these are called with, whichever call it is.
     """
 
     def __init__(
@@ -65,6 +71,7 @@ class Inference(Expressions):
     ) -> None:
         super().__init__(parameters, given, is_checked, sizes)
         self.helpers = helpers or {}
+        self.called: dict[str, tuple[ValueType, ...]] = {}
 
     def block(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -87,40 +94,60 @@ class Inference(Expressions):
         elif isinstance(target, ast.Name):
             self.known[target.id] = leave(target, value)
 
-    def called_back(self, call: Call, operation: Operation) -> None:
-        """Refuses a function that returns another element type than it is given: it is given it again.
-
-        Truth values are one bit wide on a device: numbers are not made of them within it either.
-        """
+    def called_back(self, call: Call, operation: Operation) -> ValueType:
+        """What a function of the user's returns; refuses one that a call cannot be made of."""
         is_mapped = operation.shape == "mapped"
+        if not is_mapped and not operation.takes_function:
+            return UNKNOWN
         function = call.node_of(*(("scalar_fn", 0) if is_mapped else ("combine_fn", 2)))
         if function is not None and not isinstance(function, ExternRef):
             call.refuse(
                 f"`ntl.{operation.name}` takes a function of elements, written in Python: a `def` or a "
                 "`lambda` that calls what is to be applied, as in `lambda a, b: ntl.maximum(a, b)`."
             )
-        helper = self.helpers.get(function.name) if isinstance(function, ExternRef) else None
-        if not self.is_checked or helper is None:
-            return
+        name = function.name if isinstance(function, ExternRef) else ""
+        helper = self.helpers.get(name)
+        if helper is None:
+            return UNKNOWN
         value = call.type(0)
-        mapped = tuple(map(type_of, call.all_from(1)))
-        items = mapped if is_mapped else (value.items or (value,))
-        times = 2
+        items = tuple(map(type_of, call.all_from(1))) if is_mapped else (value.items or (value,))
+        times: Any = 2
         if is_mapped:
             times = call.constant("pack", 1) if "pack" in call.keywords else 1
-        is_known = isinstance(times, int) and (is_mapped or value != UNKNOWN)
-        if is_known and (count := len(items) * times) != len(helper.args.args):
+        if not isinstance(times, int) or (not is_mapped and value == UNKNOWN):
+            return UNKNOWN
+        elements = list(map(_element, items))
+        given = [each for each in elements for _ in range(times)] if is_mapped else elements * 2
+        if len(given) != len(helper.args.args):
             call.refuse(
-                f"`ntl.{operation.name}` calls its function with {count} value{'s' * (count > 1)}, and it "
-                f"takes {len(helper.args.args)}."
+                f"`ntl.{operation.name}` calls its function with {len(given)} "
+                f"value{'s' * (len(given) > 1)}, and it takes {len(helper.args.args)}."
             )
-        of_bits = "pack" not in call.keywords and any(item.kind == "bool" for item in items)
-        if is_mapped and not of_bits:
-            return
+            return UNKNOWN
+        earlier = self.called.get(name, given)
+        self.called[name] = tuple(map(met, earlier, given))
+        helper = clone(helper)
         inner = Inference(self.parameters, self.dtypes)
-        for parameter, item in zip(helper.args.args, items if is_mapped else items * 2):
-            inner.known[parameter.arg] = replace(item, shape=None, number=None)
-        inner.block(helper.body)
+        inner.is_wide = self.is_wide
+        inner.helper(helper, given)
+        if self.is_checked:
+            self.check_called(call, operation, helper, elements)
+        return _returned(helper) if is_mapped and times == 1 else UNKNOWN
+
+    def helper(self, helper: ast.FunctionDef, given: Iterable[ValueType]) -> None:
+        """Types a function that the language calls back with these."""
+        self.known.update(zip([each.arg for each in helper.args.args], given))
+        self.block(helper.body)
+
+    def check_called(
+        self, call: Call, operation: Operation, helper: ast.FunctionDef, items: Sequence[ValueType]
+    ) -> None:
+        """Refuses a function that returns another element type than it is given: it is given it again.
+
+        Truth values are one bit wide on a device: numbers are not made of them within it either.
+        """
+        is_mapped = operation.shape == "mapped"
+        of_bits = "pack" not in call.keywords and any(item.kind == "bool" for item in items)
         retyped = [] if is_mapped else _retyped(helper, items)
         of_truth = any(item.kind == "bool" for item, _ in retyped)
         if of_truth or (of_bits and any(map(_is_of_bits, walk(helper)))):
@@ -129,9 +156,9 @@ class Inference(Expressions):
                 "are one bit wide there: cast the tile first, as in `.to(ntl.int32)`."
             )
         for item, new in retyped:
-            given, made = (each.dtype or each.kind for each in (item, new))
+            old, made = (each.dtype or each.kind for each in (item, new))
             call.refuse(
-                f"`ntl.{operation.name}` is given {given}, and its function returns {made}, which it is given "
+                f"`ntl.{operation.name}` is given {old}, and its function returns {made}, which it is given "
                 f"again: cast the tile first, or what the function returns."
             )
 
@@ -314,13 +341,33 @@ def _is_of_bits(node: ast.AST) -> bool:
     return False
 
 
+def _returns(helper: ast.FunctionDef) -> list[ValueType]:
+    """The types of what a typed function returns, at each of its returns."""
+    return [type_of(n.value) for n in walk(helper) if isinstance(n, ast.Return) and n.value]
+
+
+def _returned(helper: ast.FunctionDef) -> ValueType:
+    """The element type of what each return of a typed function gives, of no known shape."""
+    returns = _returns(helper)
+    if not returns:
+        return UNKNOWN
+    return _element(functools.reduce(met, returns))
+
+
+def _element(value: ValueType) -> ValueType:
+    """One element of a tile, or one of each tile of several."""
+    if value.items is not None:
+        return ValueType(items=tuple(map(_element, value.items)))
+    if value.dtype is None:
+        return ValueType(None, value.kind, least_bits=value.least_bits)
+    return of_dtype(value.dtype)
+
+
 def _retyped(
     helper: ast.FunctionDef, items: Sequence[ValueType]
 ) -> list[tuple[ValueType, ValueType]]:
     """What a function is given and what it returns in its place, where their element types differ."""
-    returned = [node.value for node in walk(helper) if isinstance(node, ast.Return) and node.value]
-    made = [type_of(value) for value in returned]
-    pairs = [pair for each in made for pair in zip(items, each.items or (each,))]
+    pairs = [pair for each in _returns(helper) for pair in zip(items, each.items or (each,))]
     return [
         (item, new)
         for item, new in pairs
@@ -382,6 +429,8 @@ def infer(
     """
     given = {**(given or {}), **dict.fromkeys(booleans, dtypes.bool)}
     parameters = {parameter.name: parameter for parameter in program.parameters}
-    Inference(parameters, given, is_checked, program.helpers, sizes).block(program.body)
-    for helper in program.helpers.values():
-        Inference(parameters, given, sizes=sizes).block(helper.body)
+    inference = Inference(parameters, given, is_checked, program.helpers, sizes)
+    inference.block(program.body)
+    for name, helper in program.helpers.items():
+        elements = inference.called.get(name, ())
+        Inference(parameters, given, sizes=sizes).helper(helper, elements)

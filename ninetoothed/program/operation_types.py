@@ -209,14 +209,14 @@ def _like(call: Call, operation: Operation) -> ValueType:
 def _reduced(call: Call, operation: Operation) -> ValueType:
     value, places = call.type(0), operation.places
     if value.items is not None:
-        items = tuple(ValueType(_reduced_shape(call, operation, each)) for each in value.items)
-        return ValueType(items=items)
+        shapes = [_reduced_shape(call, operation, each) for each in value.items]
+        return ValueType(items=tuple(map(_combined, value.items, shapes)))
     shape = _reduced_shape(call, operation, value)
     asks = operation.takes_function or operation.name == "sum" or call.gives_positions(operation)
     if asks and (reason := too_narrow(value)):
         call.refuse(reason)
     if operation.takes_function:
-        return ValueType(shape)
+        return _combined(value, shape)
     if operation.gives_positions:
         return replace(COUNT, shape=shape, dtype=dtypes.int32)
     value = replace(value, shape=shape, number=None)
@@ -228,6 +228,11 @@ def _reduced(call: Call, operation: Operation) -> ValueType:
     return (
         _summed(value, call.dtype(call.keywords.get("dtype"))) if operation.name == "sum" else value
     )
+
+
+def _combined(value: ValueType, shape: Shape | None) -> ValueType:
+    """What a function of the user's made of two elements and two of that: it has their type."""
+    return replace(value, shape=shape, is_natural=False, number=None)
 
 
 def _reduced_shape(call: Call, operation: Operation, value: ValueType) -> Shape | None:
@@ -253,7 +258,8 @@ def _scanned(call: Call, operation: Operation) -> ValueType:
     axis = "dim" if operation.name == "softmax" else "axis"
     call.axis(axis, 1, value.rank, None if operation.takes_function else 0)
     if operation.takes_function:
-        return replace(value, dtype=None, kind="", is_natural=False)
+        items = value.items and tuple(_combined(each, each.shape) for each in value.items)
+        return replace(_combined(value, value.shape), items=items)
     if operation.name == "cumsum":
         return _summed(in_float32(value), call.dtype(call.keywords.get("dtype")))
     return in_float32(value)

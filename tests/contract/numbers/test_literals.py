@@ -172,6 +172,62 @@ def test_a_literal_that_the_running_kernel_chooses_is_float64(application, expec
     assert result(application, X, 0.3).tolist() == expected.tolist()
 
 
+def larger(a, b):
+    return ntl.maximum(ntl.maximum(a, b), 0.1)
+
+
+def plus_a_tenth(a):
+    return a + 0.1
+
+
+def the_larger_and_its_place(a, i, b, j):
+    return ntl.where(a > b, a, b), ntl.where(a > b, i, j)
+
+
+def scanned(x, y):
+    narrow = ntl.associative_scan(ntl.full(x.shape, 0.0, ntl.float32), 0, larger)
+    for _ in range(2):
+        narrow = ntl.clamp(narrow, 0.3, 2.0)
+    y = narrow  # noqa: F841
+
+
+def reduced(x, y):
+    held = ntl.full(x.shape, 0.0, ntl.float32)
+    for _ in range(2):
+        held = ntl.maximum(held, ntl.minimum(ntl.reduce(held, 0, larger) + 1, 0.3))
+    y = held  # noqa: F841
+
+
+def reduced_with_places(x, y):
+    held = ntl.full(x.shape, 0.0, ntl.float32)
+    best, place = ntl.reduce((held, ntl.arange(0, 8)), 0, the_larger_and_its_place)
+    y = ntl.maximum(best, 0.3) + 0 * place  # noqa: F841
+
+
+def function_maps(x, y):
+    narrow = ntl.map_elementwise(plus_a_tenth, ntl.full(x.shape, 0.0, ntl.float32))
+    y = ntl.maximum(narrow, 0.3)  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [scanned, reduced, reduced_with_places, function_maps])
+def test_what_a_function_makes_of_float32_meets_literals_as_float32(application):
+    assert set(result(application, X).tolist()) == {float(np.float32(0.3))}
+
+
+def test_what_a_function_makes_of_float64_meets_literals_as_float64():
+    def wide(x, y):
+        y = ntl.associative_scan(ntl.zeros(x.shape, ntl.float64), 0, larger)  # noqa: F841
+
+    assert result(wide, X)[1:].tolist() == [0.1] * (len(X) - 1)
+
+
+def test_of_float64_a_function_maps_to_float64():
+    def wide(x, y):
+        y = ntl.maximum(ntl.map_elementwise(plus_a_tenth, x - x), 0.05)  # noqa: F841
+
+    assert set(result(wide, X).tolist()) == {0.1}
+
+
 def test_beside_narrower_tiles_literals_stay_theirs():
     def narrow(z, x, y):
         least = z
