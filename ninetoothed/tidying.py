@@ -85,6 +85,7 @@ def _tidy(top: str, within: int | None) -> None:
     now, found = time.time(), []
     walk = os.walk(top) if within is None else (e[:3] for e in os.fwalk(top, dir_fd=within))
     for folder, _, names in walk:
+        is_measured = os.path.relpath(folder, top) == "tuning"
         for name in names if folder != top else ():
             path = os.path.join(folder, name)
             try:
@@ -92,7 +93,7 @@ def _tidy(top: str, within: int | None) -> None:
                 last = max(status.st_atime, status.st_mtime)
                 if (name.startswith(ASIDE) or ".pid_" in folder) and now - last > _ORPHANED:
                     os.unlink(path, dir_fd=within)
-                elif os.path.relpath(folder, top) != "tuning":
+                elif not is_measured:
                     found.append((last, status.st_size, path))
             except OSError:
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.statements import StatementFrame
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import Load, SourceLoad, at
+from ninetoothed.program.nodes import Load, SourceLoad, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import type_of
 
@@ -183,17 +183,19 @@ class FunctionFrame(StatementFrame):
             if name not in self.cells:
                 wishes = (name,) if self.caller is None else (name, f"{self.function.name}_{name}")
                 self.cells[name] = Cell(self.state.fresh(*wishes), is_stable=count == 1)
-        for name in self._handed_over():
-            if name in self.cells and not self.cells[name].stores:
-                self.cells[name].is_stable = False
+        held = {name for name, cell in self.cells.items() if not cell.stores}
+        for name in self._handed_over(held):
+            self.cells[name].is_stable = False
 
-    def _handed_over(self) -> Iterator[str]:
-        """The variables that are given to helpers which return nothing: these may rebind them."""
-        for call in ast.walk(self.function.tree):
-            if isinstance(call, ast.Call) and self._may_rebind(call.func):
-                for item in (*call.args, *(keyword.value for keyword in call.keywords)):
-                    if isinstance(item, ast.Name):
-                        yield item.id
+    def _handed_over(self, names: Container[str]) -> Iterator[str]:
+        """Those of some variables that are given to helpers which return nothing: these may rebind them."""
+        for call in walk(self.function.tree):
+            if isinstance(call, ast.Call):
+                items = (*call.args, *(keyword.value for keyword in call.keywords))
+                given = [item.id for item in items if isinstance(item, ast.Name)]
+                given = [name for name in given if name in names]
+                if given and self._may_rebind(call.func):
+                    yield from given
 
     def _may_rebind(self, called: ast.expr) -> bool:
         """Whether what is called may be a helper that returns nothing."""

@@ -368,7 +368,9 @@ def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
                 continue
             value = fields.get(name)
             if isinstance(value, list):
-                pending.extend(item for item in reversed(value) if isinstance(item, ast.AST))
+                for item in reversed(value):
+                    if isinstance(item, ast.AST):
+                        pending.append(item)
             elif isinstance(value, ast.AST) and value._fields:
                 pending.append(value)
 

@@ -292,13 +292,14 @@ class Inference(Expressions):
         """Refuses what each round multiplies of a size: 32 bits, as the kernel has it in a loop, hold no such."""
         # What a condition asks for it bounds.
         asked = names_read(node.test) if isinstance(node, ast.While) else set()
+        sizes = {name for name, value in before.items() if _is_size(value)} - asked
+        if not sizes or not self.is_checked:
+            return
         for each in (part for statement in node.body for part in walk(statement)):
             if not isinstance(each, ast.Assign | ast.AugAssign):
                 continue
             target = each.targets[0] if isinstance(each, ast.Assign) else each.target
-            if not isinstance(target, ast.Name) or target.id in asked:
-                continue
-            if _is_size(before.get(target.id, UNKNOWN)) and _grows(each, target.id):
+            if isinstance(target, ast.Name) and target.id in sizes and _grows(each, target.id):
                 self.refuse(
                     each,
                     f"Each round multiplies {target.id!r}, which is made of sizes: in a loop it is an int32, and may "

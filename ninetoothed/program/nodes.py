@@ -297,7 +297,9 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         for name in current._fields:
             value = fields.get(name)
             if isinstance(value, list):
-                pending.extend(item for item in value if isinstance(item, ast.AST))
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        pending.append(item)
             elif isinstance(value, ast.AST) and value._fields:
                 pending.append(value)
 

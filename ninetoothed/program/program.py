@@ -26,6 +26,9 @@ from ninetoothed.program.printer import block_text, parameter_text
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import as_symbol
 
+#: What is of a tensor's tiles, and not of its source alone.
+_ARRANGED = (TileRef, ElementLoad, ElementStore, ElementPlace, SequenceLength)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -117,8 +120,7 @@ class Program:
     @property
     def arranged(self) -> frozenset[str]:
         """The tensor parameters of which a tile is used, or elements of one, and not the source alone."""
-        kinds = TileRef | ElementLoad | ElementStore | ElementPlace | SequenceLength
-        return frozenset(node.parameter for node in self.nodes() if isinstance(node, kinds))
+        return frozenset(node.parameter for node in self.nodes() if isinstance(node, _ARRANGED))
 
     @property
     def tiled(self) -> frozenset[str]:

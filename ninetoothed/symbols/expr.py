@@ -37,6 +37,9 @@ _MOST_BITS = 512
 
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
 
+#: What it keeps them by, to be read: its own `get` costs as much as all else of finding one.
+_references: dict[tuple[Any, ...], weakref.ref[Symbol]] = _interned.data  # type: ignore[attr-defined]
+
 #: Held while one is added: the dictionary itself looks and then adds. A thread may come back to it,
 #: through what the garbage collector calls.
 _adding = threads.reentrant_lock()
@@ -246,8 +249,7 @@ class Symbol(Refusals):
             )
         return True
 
-    def __hash__(self) -> int:
-        return object.__hash__(self)
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int) and self.op == "const":
@@ -306,7 +308,8 @@ def make(op: str, *operands: Any) -> Symbol:
 def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
     # True and 1 are equal, and not the same.
     key = (op, type(operands[0]), operands[0]) if op == "const" else (op, *operands)
-    found = _interned.get(key)
+    reference = _references.get(key)
+    found = None if reference is None else reference()
     if found is None:
         terms = 1 + sum(operand.terms for operand in operands if isinstance(operand, Symbol))
         if terms > _MOST_TERMS:
@@ -404,6 +407,8 @@ def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -
 
 
 def _binary(op: str, left: Any, right: Any) -> Symbol:
+    if type(left) is type(right):
+        return make(op, left, right)
     for symbol, other in ((left, right), (right, left)):
         if not is_expression(other):
             symbol.check_operand(other)

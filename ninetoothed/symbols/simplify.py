@@ -65,7 +65,8 @@ def is_nonnegative(expression: Expression, positive: frozenset[Symbol] = NONE_PO
     simplified = simplify(expression)
     if interval(simplified, ranges)[0] >= 0:
         return True
-    return interval(_greatest(-as_symbol(simplified)), ranges)[1] <= 0
+    negated = _scaled(_polynomial(as_symbol(simplified)), -1)
+    return interval(_greatest(negated), ranges)[1] <= 0
 
 
 def _ranges(positive: frozenset[Symbol]) -> dict[Symbol, Interval] | None:
@@ -339,11 +340,12 @@ def _simplify_extremum(op: str, a: Symbol, b: Symbol) -> Symbol:
 
 
 def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
-    low, high = interval(as_symbol(difference(a, b)))
+    gap = _sum(_polynomial(a), _scaled(_polynomial(b), -1))
+    low, high = interval(_from_polynomial(gap))
     if low < 0 <= high or low <= 0 < high:
-        high = min(high, interval(_greatest(difference(a, b)))[1])
+        high = min(high, interval(_greatest(gap))[1])
         if high >= 0:
-            low = max(low, -interval(_greatest(difference(b, a)))[1])
+            low = max(low, -interval(_greatest(_scaled(gap, -1)))[1])
     holds, fails = {
         "<": (high < 0, low >= 0),
         "<=": (high <= 0, low > 0),
@@ -355,22 +357,22 @@ def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
     return make(op, a, b)
 
 
-def _greatest(expression: Expression) -> Expression:
+def _greatest(polynomial: Polynomial) -> Symbol:
     """An expression that is never less, in which no index stands that could grow with a size.
 
     An index is at most its extent less one; ``d * (x // d)`` is at most ``x``.
     """
-    result = as_symbol(0)
-    for monomial, coefficient in _polynomial(as_symbol(expression)).items():
-        term = _from_polynomial({monomial: coefficient})
+    result: Polynomial = {}
+    for monomial, coefficient in polynomial.items():
+        term = {monomial: coefficient}
         for atom in monomial:
-            rest = _from_polynomial({_without(monomial, atom): coefficient})
-            if atom.op == "leaf" and atom.leaf.extent is not None and interval(rest)[0] >= 0:
-                term = rest * (as_symbol(atom.leaf.extent) - 1)
-                break
-        result = result + term
-    simplified = _polynomial(as_symbol(simplify(result)))
-    return simplify(_from_polynomial(_without_quotients(simplified)))
+            if atom.op == "leaf" and atom.leaf.extent is not None:
+                rest = {_without(monomial, atom): coefficient}
+                if interval(_from_polynomial(rest))[0] >= 0:
+                    term = _product(rest, _polynomial(as_symbol(atom.leaf.extent) - 1))
+                    break
+        result = _sum(result, term)
+    return _from_polynomial(_without_quotients(result))
 
 
 def _without_quotients(polynomial: Polynomial) -> Polynomial:
