@@ -27,6 +27,9 @@ _PYTHON = str(Path(functools.__file__).parent)
 #: How many files' trees are kept. Each is read again when its text has changed.
 _FILES_KEPT = 64
 
+#: Where statements of a statement stand, in the order of the text.
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+
 #: By file: PyTorch's compiler empties `linecache`, and what kernels are compiled from must stay.
 _generated: dict[str, str] = {}
 
@@ -250,13 +253,18 @@ def _definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     pending: list[ast.AST] = [_parsed(text)]
     # Statements stand in statements alone: their expressions need not be gone through.
     for node in pending:
+        pending.extend(_statements_in(node))
         if isinstance(node, ast.FunctionDef):
             # A code object's first line is that of the first decorator.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             definitions[node.name, first] = node
-        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
-            pending.extend(node.__dict__.get(name, ()))
     return definitions
+
+
+def _statements_in(node: ast.AST) -> list[ast.AST]:
+    """What stands in the blocks of a statement, in the order of the text; handlers and cases have blocks too."""
+    of = node.__dict__
+    return [statement for name in _BLOCKS for statement in of.get(name, ())]
 
 
 @functools.lru_cache(maxsize=_FILES_KEPT)
@@ -344,9 +352,13 @@ def returns_value(tree: ast.FunctionDef) -> bool:
 
 def returns_of(node: ast.AST) -> Iterator[ast.Return]:
     """The returns of the function itself that a statement of it is or has."""
-    for child in of_one_function(node):
-        if isinstance(child, ast.Return):
-            yield child
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.Return):
+            yield current
+        elif not isinstance(current, ast.FunctionDef | ast.ClassDef):
+            pending.extend(reversed(_statements_in(current)))
 
 
 def of_one_function(node: ast.AST) -> Iterator[ast.AST]:

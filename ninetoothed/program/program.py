@@ -6,6 +6,7 @@ See ``nodes`` for what it is made of, ``verify`` for what must always hold.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
@@ -86,8 +87,12 @@ class Program:
 
     def nodes(self) -> Iterator[ast.AST]:
         """Every node of the body and of the helpers."""
-        for statement in (*self.body, *self.helpers.values()):
-            yield from walk(statement)
+        return iter(self._nodes)
+
+    @functools.cached_property
+    def _nodes(self) -> tuple[ast.AST, ...]:
+        statements = (*self.body, *self.helpers.values())
+        return tuple([node for statement in statements for node in walk(statement)])
 
     @property
     def has_loop(self) -> bool:

@@ -152,11 +152,17 @@ class Symbol(Refusals):
 
     def leaves(self) -> Iterator[Symbol]:
         """The names in this expression, from left to right, each once."""
-        seen: set[Symbol] = set()
-        for node in self.walk():
-            if node.op == "leaf" and node not in seen:
-                seen.add(node)
-                yield node
+        found: dict[Symbol, None] = {}
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            if node.op == "leaf":
+                found[node] = None
+            elif node.op != "const":
+                pending.extend(
+                    [each for each in reversed(node.operands) if isinstance(each, Symbol)]
+                )
+        return iter(found)
 
     def walk(self) -> Iterator[Symbol]:
         """This expression and all within it, parents first."""
@@ -311,7 +317,7 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
     reference = _references.get(key)
     found = None if reference is None else reference()
     if found is None:
-        terms = 1 + sum(operand.terms for operand in operands if isinstance(operand, Symbol))
+        terms = 1 + sum([operand.terms for operand in operands if isinstance(operand, Symbol)])
         if terms > _MOST_TERMS:
             raise ArrangementError(
                 f"an integer expression has grown to more than {_MOST_TERMS} terms, as one does that "
