@@ -262,6 +262,11 @@ def _position(index: Any, size: Expression) -> tuple[Expression, bool]:
     return position, is_from_end
 
 
+def _is_of_calls(name: Symbol) -> bool:
+    """Whether a call gives this: a constant or a tensor's size."""
+    return name.leaf.role == "size" or (name.constexpr and name.leaf.role == "symbol")
+
+
 def _held(number: Any) -> int:
     """A slice's number, or as great a one as has any meaning: what is beyond all tensors is one."""
     most = (1 << _MOST_BITS) - 1
@@ -311,6 +316,6 @@ def _slice(entry: slice, size: Expression) -> tuple[Expression, ...]:
         bound
         for bound in (entry.start, entry.stop)
         if isinstance(bound, Symbol) and interval(bound)[1] >= 0
-        if all(name.constexpr and name.leaf.role == "symbol" for name in bound.leaves())
+        if all(_is_of_calls(name) for name in bound.leaves())
     ]
     return first, step, count, *given

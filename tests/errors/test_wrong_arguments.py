@@ -53,6 +53,9 @@ SCALED = _with_third(Tensor(0))
 CONSTANT = _with_third(Tensor(0, constexpr=True))
 PICKED = make(lambda x, o: (x[N].tile((4,)), o.tile((4,))), _copy, (Tensor(2), Tensor(1)))
 CUT = make(lambda x, o: (x[N:].tile((4,)), o.tile((4,))), _copy, (Tensor(1), Tensor(1)))
+LAST = make(
+    lambda x, o: (x[x.shape[0] - 9 :].tile((4,)), o.tile((4,))), _copy, (Tensor(1), Tensor(1))
+)
 FIXED = make(_arrangement, _copy, (Tensor(shape=(8,)), Tensor(1)))
 
 
@@ -231,6 +234,10 @@ ROWS = {
     "a bound that would count from the end": (
         lambda: CUT(vector(), vector(), N=-1),
         "bound -1 .`N`. in dimension 0.*at least 0.*negative int counts from the end",
+    ),
+    "a bound of sizes that would count from the end": (
+        lambda: LAST(vector(8), vector(8)),
+        "bound -1 .`x_size_0 - 9`. in dimension 0.*at least 0",
     ),
     "half a size": (lambda: SIZED(vector(), vector(), N=1.5), "`N` is an integer constant"),
     "a size beyond all": (
