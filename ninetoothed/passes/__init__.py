@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from ninetoothed.passes import (
+    choose_ways,
     forward_stores,
     hoist_loads,
     mask_padding,
@@ -22,6 +23,7 @@ from ninetoothed.program.inference import infer
 from ninetoothed.program.program import Program
 
 PASSES: tuple[ModuleType, ...] = (
+    choose_ways,
     forward_stores,
     reuse_loads,
     hoist_loads,

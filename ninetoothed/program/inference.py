@@ -7,7 +7,6 @@ cannot be, whatever the sizes, is an error with its place.
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,18 +29,26 @@ from ninetoothed.program.nodes import (
     clone,
     walk,
 )
-from ninetoothed.program.typed_calls import Call, no_cast, not_stored
+from ninetoothed.program.typed_calls import (
+    Call,
+    element,
+    is_of_bits,
+    no_cast,
+    not_stored,
+    returned,
+    retyped_by,
+)
 from ninetoothed.program.types import (
     COUNT,
     INTEGER,
     NOTHING,
     UNKNOWN,
     ValueType,
+    are_unlike,
     held,
     leave,
     may_fit,
     met,
-    of_dtype,
     type_of,
     unlike,
 )
@@ -116,7 +123,7 @@ class Inference(Expressions):
             times = call.constant("pack", 1) if "pack" in call.keywords else 1
         if not isinstance(times, int) or (not is_mapped and value == UNKNOWN):
             return UNKNOWN
-        elements = list(map(_element, items))
+        elements = list(map(element, items))
         given = [each for each in elements for _ in range(times)] if is_mapped else elements * 2
         if len(given) != len(helper.args.args):
             call.refuse(
@@ -128,11 +135,11 @@ class Inference(Expressions):
         self.called[name] = tuple(map(met, earlier, given))
         helper = clone(helper)
         inner = Inference(self.parameters, self.dtypes)
-        inner.is_wide = self.is_wide
-        inner.helper(helper, given)
+        inner.is_wide, inner.is_checked = self.is_wide, self.is_checked
+        inner.helper(helper, [replace(each, shape=()) for each in given])
         if self.is_checked:
             self.check_called(call, operation, helper, elements)
-        return _returned(helper) if is_mapped and times == 1 else UNKNOWN
+        return returned(helper) if is_mapped and times == 1 else UNKNOWN
 
     def helper(self, helper: ast.FunctionDef, given: Iterable[ValueType]) -> None:
         """Types a function that the language calls back with these."""
@@ -147,10 +154,27 @@ class Inference(Expressions):
         Truth values are one bit wide on a device: numbers are not made of them within it either.
         """
         is_mapped = operation.shape == "mapped"
+        for node in walk(helper):
+            if isinstance(node, ast.For | ast.While) and not is_mapped:
+                self.refuse(
+                    node,
+                    f"A function that `ntl.{operation.name}` combines elements with is one block of instructions "
+                    "and has no loop of the running kernel: go over `ntl.static_range(...)`.",
+                )
+            elif isinstance(node, ast.IfExp) and is_mapped:
+                one, other = type_of(node.body), type_of(node.orelse)
+                if are_unlike(one, other) or (
+                    one.dtype and other.dtype and one.dtype != other.dtype
+                ):
+                    self.refuse(
+                        node,
+                        f"The values of this choice have several element types, {one} and {other}, and one "
+                        "element of a tile has one of these: cast one of them.",
+                    )
         of_bits = "pack" not in call.keywords and any(item.kind == "bool" for item in items)
-        retyped = [] if is_mapped else _retyped(helper, items)
+        retyped = [] if is_mapped else retyped_by(helper, items)
         of_truth = any(item.kind == "bool" for item, _ in retyped)
-        if of_truth or (of_bits and any(map(_is_of_bits, walk(helper)))):
+        if of_truth or (of_bits and any(map(is_of_bits, walk(helper)))):
             call.refuse(
                 f"`ntl.{operation.name}` is given truth values, and its function makes numbers of them, which "
                 "are one bit wide there: cast the tile first, as in `.to(ntl.int32)`."
@@ -331,50 +355,6 @@ def _grows(node: ast.AST, name: str) -> bool:
     return isinstance(node.op, ast.Add) and (
         all(sides) or _grows(node.left, name) or _grows(node.right, name)
     )
-
-
-def _is_of_bits(node: ast.AST) -> bool:
-    """Whether this is arithmetic with truth values alone."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
-        return all(type_of(operand).kind == "bool" for operand in (node.left, node.right))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return type_of(node.operand).kind == "bool"
-    return False
-
-
-def _returns(helper: ast.FunctionDef) -> list[ValueType]:
-    """The types of what a typed function returns, at each of its returns."""
-    return [type_of(n.value) for n in walk(helper) if isinstance(n, ast.Return) and n.value]
-
-
-def _returned(helper: ast.FunctionDef) -> ValueType:
-    """The element type of what each return of a typed function gives, of no known shape."""
-    returns = _returns(helper)
-    if not returns:
-        return UNKNOWN
-    return _element(functools.reduce(met, returns))
-
-
-def _element(value: ValueType) -> ValueType:
-    """One element of a tile, or one of each tile of several."""
-    if value.items is not None:
-        return ValueType(items=tuple(map(_element, value.items)))
-    if value.dtype is None:
-        return ValueType(None, value.kind, least_bits=value.least_bits)
-    return of_dtype(value.dtype)
-
-
-def _retyped(
-    helper: ast.FunctionDef, items: Sequence[ValueType]
-) -> list[tuple[ValueType, ValueType]]:
-    """What a function is given and what it returns in its place, where their element types differ."""
-    pairs = [pair for each in _returns(helper) for pair in zip(items, each.items or (each,))]
-    return [
-        (item, new)
-        for item, new in pairs
-        if (item.kind and new.kind and item.kind != new.kind)
-        or (item.dtype and new.dtype and item.dtype is not new.dtype)
-    ]
 
 
 def type_of_round(bounds: ast.Call) -> ValueType:

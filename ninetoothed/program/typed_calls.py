@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,13 +11,15 @@ from ninetoothed.errors import ApplicationError, near
 from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location
+from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location, walk
 from ninetoothed.program.types import (
     UNKNOWN,
     Shape,
     ValueType,
     broadcast,
     is_one,
+    met,
+    of_dtype,
     together,
     type_of,
 )
@@ -255,3 +258,45 @@ def not_stored(value: ValueType, place: str, shape: Shape | None, what: str = "v
     if shape == () and all(map(is_one, value.shape or (None,))):
         return f"{reason}: `.item()` makes one number of it."
     return f"{reason}."
+
+
+def is_of_bits(node: ast.AST) -> bool:
+    """Whether this is arithmetic with truth values alone."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        return all(type_of(operand).kind == "bool" for operand in (node.left, node.right))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return type_of(node.operand).kind == "bool"
+    return False
+
+
+def returns_of(helper: ast.FunctionDef) -> list[ValueType]:
+    """The types of what a typed function returns, at each of its returns."""
+    return [type_of(n.value) for n in walk(helper) if isinstance(n, ast.Return) and n.value]
+
+
+def returned(helper: ast.FunctionDef) -> ValueType:
+    """The element type of what each return of a typed function gives, of no known shape."""
+    found = returns_of(helper)
+    return element(functools.reduce(met, found)) if found else UNKNOWN
+
+
+def element(value: ValueType) -> ValueType:
+    """One element of a tile, or one of each tile of several."""
+    if value.items is not None:
+        return ValueType(items=tuple(map(element, value.items)))
+    if value.dtype is None:
+        return ValueType(None, value.kind, least_bits=value.least_bits)
+    return of_dtype(value.dtype)
+
+
+def retyped_by(
+    helper: ast.FunctionDef, items: Sequence[ValueType]
+) -> list[tuple[ValueType, ValueType]]:
+    """What a function is given and what it returns in its place, where their element types differ."""
+    pairs = [pair for each in returns_of(helper) for pair in zip(items, each.items or (each,))]
+    return [
+        (item, new)
+        for item, new in pairs
+        if (item.kind and new.kind and item.kind != new.kind)
+        or (item.dtype and new.dtype and item.dtype is not new.dtype)
+    ]

@@ -90,3 +90,16 @@ def test_a_program_is_given_what_eval_says(first, sizes):
         chain = f"chain {seed}: Tensor(shape={shape})" + "".join(map(str, steps))
         assert torch.equal(y, wanted), chain
     assert ran >= GROUP // 3
+
+
+@pytest.mark.parametrize("size", [8, 12])
+def test_the_last_tile_of_a_level_whose_size_a_call_gives(size):
+    def halves(x, y):
+        return x.tile((1,)).tile((x.shape[0] // 2,)), y.tile((1,))
+
+    def last(x, y):
+        y = x[-1]  # noqa: F841
+
+    x, y = torch.arange(float(size)), torch.full((2,), float("nan"))
+    ninetoothed.make(halves, last, (Tensor(1), Tensor(1)))(x, y)
+    assert y.tolist() == [size // 2 - 1, size - 1]

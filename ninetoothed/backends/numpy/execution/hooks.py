@@ -33,7 +33,8 @@ from ninetoothed.backends.numpy.values.operators import (
 )
 from ninetoothed.backends.numpy.values.rounds import asked, lasting, reached, rounds
 from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
-from ninetoothed.backends.numpy.values.tile import Tile, as_tile
+from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile
+from ninetoothed.errors import caller_location
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import TOO_LARGE, float_type, refuse
@@ -186,6 +187,11 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
             return right
         right = read(right)
         if any(isinstance(value, Tile) and value.ndim for value in (left, right)):
+            if context.is_combining() and not all(map(_is_truth, (left, right))):
+                raise SeveralElementsError(
+                    f"What `{'and' if on else 'or'}` gives of numbers is one of them, for each element another.",
+                    caller_location(),
+                )
             return _function(name)(left, right)
         chosen = right if bool(left) is on else left
         missing = [mask for v in (left, right) if isinstance(v, Tile) for mask in v.validity]
@@ -198,6 +204,10 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
         return Tile(kept.data, kept.dtype, tuple(missing))
 
     return join
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, Tile) and value.dtype is dtypes.bool)
 
 
 def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:

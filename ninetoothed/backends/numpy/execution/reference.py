@@ -360,5 +360,5 @@ def _index(item: Any, size: int, name: str) -> int:
             f"An index of `{name}` must be an integer, got {type(item).__name__} {item!r}."
         ) from error
     if type(item) is int and index < 0:
-        return index + size
+        return index + operator.index(size)
     return max(-_FARTHEST, min(index, _FARTHEST))

@@ -16,7 +16,7 @@ from ninetoothed.backends.numpy.language.callbacks import adapted
 from ninetoothed.backends.numpy.language.identities import all_of, validity_after_reduction
 from ninetoothed.backends.numpy.language.math import maximum, minimum, where
 from ninetoothed.backends.numpy.language.shape import broadcast, wrapped_axis
-from ninetoothed.backends.numpy.values import operators
+from ninetoothed.backends.numpy.values import context, operators
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile, as_tiles
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -49,7 +49,8 @@ def _combination(function: Any, types: Sequence[DType]) -> Combine:
 
     def combine_any(left: Tiles, right: Tiles) -> Tiles:
         try:
-            return combine(left, right)
+            with context.combining():
+                return combine(left, right)
         except SeveralElementsError:
             return _element_by_element(combine, left, right)
 
@@ -212,7 +213,13 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
         results = _results(returned)
         is_one = not isinstance(returned, (tuple, list)) or len(results) == pack
         columns = columns or [[] for _ in range(0, len(results), pack)]
-        types = [results[k].dtype for k in range(0, len(results), pack)]
+        found = [results[k].dtype for k in range(0, len(results), pack)]
+        if types and found != types:
+            raise refuse(
+                "The function of ntl.map_elementwise returns several element types, "
+                f"{_listed(types)} of one element and {_listed(found)} of another: cast what it returns."
+            )
+        types = found
         for index, item in enumerate(results):
             columns[index // pack].append(item.data)
     validity = tuple(mask for tile in tiles for mask in tile.validity) if pack == 1 else ()
@@ -221,6 +228,10 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
         for column, dtype in zip(columns, types, strict=True)
     )
     return outputs[0] if is_one else outputs
+
+
+def _listed(types: Sequence[DType]) -> str:
+    return ", ".join(map(str, types))
 
 
 def _extremum(is_before: Callable[[Any, Any], Any], breaks_ties: bool) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ class _State(threading.local):
     is_checked: bool = False
     value_of: Callable[[Any], Any] | None = None
     is_wide: bool = False
+    is_combining: bool = False
 
 
 _state = _State()
@@ -72,6 +73,21 @@ def is_checked() -> bool:
 def is_wide() -> bool:
     """Whether what runs on this thread has elements of float64."""
     return _state.is_wide
+
+
+@contextmanager
+def combining() -> Iterator[None]:
+    """What runs on this thread is a function of elements, given all elements of tiles at once."""
+    before, _state.is_combining = _state.is_combining, True
+    try:
+        yield
+    finally:
+        _state.is_combining = before
+
+
+def is_combining() -> bool:
+    """Whether what runs on this thread is such a function."""
+    return _state.is_combining
 
 
 def value_of(symbol: Any) -> Any:
