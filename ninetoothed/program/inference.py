@@ -154,7 +154,11 @@ class Inference(Expressions):
         Truth values are one bit wide on a device: numbers are not made of them within it either.
         """
         is_mapped = operation.shape == "mapped"
+        if is_mapped:
+            self.check_mapped(call)
         for node in walk(helper):
+            if isinstance(node, ast.Return) and node.value is not None and not is_mapped:
+                self.check_count(operation, node.value, len(items))
             if isinstance(node, ast.For | ast.While) and not is_mapped:
                 self.refuse(
                     node,
@@ -184,6 +188,32 @@ class Inference(Expressions):
             call.refuse(
                 f"`ntl.{operation.name}` is given {old}, and its function returns {made}, which it is given "
                 f"again: cast the tile first, or what the function returns."
+            )
+
+    def check_mapped(self, call: Call) -> None:
+        """Refuses what has no elements beside the others', and a call of which nothing has."""
+        values = list(call.all_from(1))
+        for node in values:
+            if is_constant(node, self.constants) or type_of(node).number is not None:
+                self.refuse(
+                    node,
+                    "`ntl.map_elementwise` goes over elements of tiles, and this is a number that a compiler "
+                    "knows: write it into the function.",
+                )
+        if values and all(type_of(node).is_scalar for node in values):
+            call.refuse("`ntl.map_elementwise` needs a tile. Call the function itself.")
+
+    def check_count(self, operation: Operation, returned: ast.expr, count: int) -> None:
+        """Refuses other than one value for each tile."""
+        is_tuple = isinstance(returned, ast.Tuple)
+        found = len(returned.elts) if isinstance(returned, ast.Tuple) else 1
+        if found != count or (is_tuple and count == 1):
+            what = "a tuple" if is_tuple else "one value"
+            self.refuse(
+                returned,
+                f"A function that `ntl.{operation.name}` combines {count} tile{'s' * (count > 1)} with returns "
+                f"{f'a tuple of {count} values' if count > 1 else 'one value'}, and this one {what}"
+                f"{f' of {found}' if is_tuple else ''}.",
             )
 
     def _assign(self, node: ast.Assign) -> None:

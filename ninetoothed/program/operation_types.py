@@ -256,6 +256,8 @@ def _scanned(call: Call, operation: Operation) -> ValueType:
     if reason := too_narrow(value):
         call.refuse(reason)
     axis = "dim" if operation.name == "softmax" else "axis"
+    if isinstance(given := call.node_of(axis, 1), ast.Constant) and given.value is None:
+        call.refuse(f"`ntl.{operation.name}` goes along one dimension: name it, as in `{axis}=0`.")
     call.axis(axis, 1, value.rank, None if operation.takes_function else 0)
     if operation.takes_function:
         items = value.items and tuple(_combined(each, each.shape) for each in value.items)

@@ -189,3 +189,51 @@ def test_what_function_maps_stays_a_fraction():
         y = ntl.map_elementwise(lambda a: a if a > 0 else 0.0, x)  # noqa: F841
 
     assert run(mapped, X) == np.maximum(X.numpy(), 0).tolist()
+
+
+def two_for_one(x):
+    return ntl.reduce(x, 0, lambda a, b: (a, b))
+
+
+def a_tuple_of_one(x):
+    return ntl.reduce(x, 0, lambda a, b: (a + b,))
+
+
+def one_for_two(x):
+    return ntl.reduce((x, x), 0, lambda a, b, c, d: a + c)[0]
+
+
+def along_no_dimension(x):
+    return ntl.associative_scan(x, None, lambda a, b: a + b)
+
+
+def beside_a_number(x):
+    return ntl.map_elementwise(lambda a, b: a + b, x, 2)
+
+
+def beside_a_size(x):
+    return ntl.map_elementwise(lambda a, b: a + b, x, x.shape[0])
+
+
+def of_one_number(x):
+    return ntl.map_elementwise(lambda a: a + 1, ntl.sum(x))
+
+
+REFUSED = {
+    two_for_one: "returns one value, and this one a tuple of 2",
+    a_tuple_of_one: "returns one value, and this one a tuple of 1",
+    one_for_two: "returns a tuple of 2 values, and this one one value",
+    along_no_dimension: "goes along one dimension",
+    beside_a_number: "write it into the function",
+    beside_a_size: "write it into the function",
+    of_one_number: "needs a tile. Call the function itself",
+}
+
+
+@pytest.mark.parametrize("made", REFUSED, ids=lambda made: made.__name__)
+def test_what_a_function_is_not_called_with_or_gives(made):
+    def application(x, y):
+        y = made(x) + 0 * x  # noqa: F841
+
+    with pytest.raises(NineToothedError, match=REFUSED[made]):
+        run(application, X)
