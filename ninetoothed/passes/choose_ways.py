@@ -33,9 +33,9 @@ def run(program: Program) -> Program:
     return draft.finished(helpers=draft.helpers)
 
 
-def _combining(program: Program) -> set[str]:
-    """The functions that reductions and scans combine with."""
-    found: set[str] = set()
+def _combining(program: Program) -> list[str]:
+    """The functions that reductions and scans combine with, each once."""
+    found: list[str] = []
     for node in program.nodes():
         if not isinstance(node, ast.Call):
             continue
@@ -43,8 +43,8 @@ def _combining(program: Program) -> set[str]:
         if operation is not None and operation.takes_function:
             function = Given(node).node_of("combine_fn", 2)
             if isinstance(function, nodes.ExternRef):
-                found.add(function.name)
-    return found
+                found.append(function.name)
+    return list(dict.fromkeys(found))
 
 
 def _has_ways(helper: ast.FunctionDef) -> bool:

@@ -205,8 +205,10 @@ class Inference(Expressions):
 
     def check_count(self, operation: Operation, returned: ast.expr, count: int) -> None:
         """Refuses other than one value for each tile."""
-        is_tuple = isinstance(returned, ast.Tuple)
-        found = len(returned.elts) if isinstance(returned, ast.Tuple) else 1
+        items = type_of(returned).items
+        if items is None and type_of(returned) == UNKNOWN:
+            return
+        is_tuple, found = items is not None, 1 if items is None else len(items)
         if found != count or (is_tuple and count == 1):
             what = "a tuple" if is_tuple else "one value"
             self.refuse(
