@@ -64,7 +64,7 @@ def test_what_else_is_held(folder):
         "launch/2026-11-22-nvidia-h200-launch.json",
         "sweeps/2026-11-21-nvidia-h200-sweep-large-float16.json",
         "tuning/2026-11-21-nvidia-h200-first-call.json",
-        "host/2026-11-26-x86-64-2-cores-make.json",
+        "host/2026-11-28-x86-64-2-cores-make.json",
         "host/2026-11-23-x86-64-2-cores-import.json",
     ):
         shutil.copy(RESULTS / path, folder)
