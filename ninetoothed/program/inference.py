@@ -44,7 +44,6 @@ from ninetoothed.program.types import (
     NOTHING,
     UNKNOWN,
     ValueType,
-    are_unlike,
     held,
     leave,
     may_fit,
@@ -149,9 +148,10 @@ class Inference(Expressions):
     def check_called(
         self, call: Call, operation: Operation, helper: ast.FunctionDef, items: Sequence[ValueType]
     ) -> None:
-        """Refuses a function that returns another element type than it is given: it is given it again.
+        """Refuses a function that a device cannot call so.
 
-        Truth values are one bit wide on a device: numbers are not made of them within it either.
+        What it combines elements to it is given again, so it is of their types. Truth values are one bit
+        wide there: numbers are not made of them.
         """
         is_mapped = operation.shape == "mapped"
         if is_mapped:
@@ -167,12 +167,10 @@ class Inference(Expressions):
                 )
             elif isinstance(node, ast.IfExp) and is_mapped:
                 one, other = type_of(node.body), type_of(node.orelse)
-                if are_unlike(one, other) or (
-                    one.dtype and other.dtype and one.dtype != other.dtype
-                ):
+                if reason := unlike(one, other):
                     self.refuse(
                         node,
-                        f"The values of this choice have several element types, {one} and {other}, and one "
+                        f"The values of this choice have {reason}, {one} and {other}, and one "
                         "element of a tile has one of these: cast one of them.",
                     )
         of_bits = "pack" not in call.keywords and any(item.kind == "bool" for item in items)

@@ -6,11 +6,11 @@ See ``nodes`` for what it is made of, ``verify`` for what must always hold.
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from ninetoothed import threads
 from ninetoothed.program.effects import is_lowest, operation_of
 from ninetoothed.program.frozen import FrozenList, freeze
 from ninetoothed.program.nodes import (
@@ -89,7 +89,7 @@ class Program:
         """Every node of the body and of the helpers."""
         return iter(self._nodes)
 
-    @functools.cached_property
+    @threads.cached_property
     def _nodes(self) -> tuple[ast.AST, ...]:
         statements = (*self.body, *self.helpers.values())
         return tuple([node for statement in statements for node in walk(statement)])
