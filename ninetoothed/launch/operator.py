@@ -154,6 +154,7 @@ class Operator:
         self._lock = threads.reentrant_lock()
         self._functions: dict[Any, Callable[..., Any]] = {}
         self._by_type: dict[type, Callable[..., Any]] = {}
+        self.__name__ = definition.name.rpartition("::")[2]
         self.__doc__ = kernel.__doc__
         # Where a framework is loaded already, its compilers may see the first call.
         for frontend in plugins.MANAGER.frontends():

@@ -25,7 +25,8 @@ pytestmark = [
     ),
 ]
 
-#: What PyTorch has where it has CUDA.
+#: What PyTorch has where it has CUDA. The library takes its own in any case: a build with CUDA has one
+#: too, which asks a real driver.
 STREAM = """
 #include <cstdint>
 extern "C" int aoti_torch_get_current_cuda_stream(int32_t, void **stream) {
@@ -46,6 +47,7 @@ def c(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     # A machine's own memory is taken for a device's: the driver runs nothing.
     run(
         *("c++", "-std=c++20", "-O0", "-DNT_TORCH_DISPATCH_KEY=CPU", "-shared", "-fPIC"),
+        "-Wl,-Bsymbolic-functions",
         *(f"-I{HEADERS}", f"-I{made.folder}", made.folder / "addmm_torch.cpp"),
         *(folder / "stream.cpp", *made.folder.glob("*.o"), "-o", library),
         *(f"-L{LIBRARIES}", "-ltorch_cpu", "-ldl", "-lpthread"),

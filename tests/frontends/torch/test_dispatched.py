@@ -91,6 +91,12 @@ WAYS = {
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_it_is_what_it_is_of_pytorch_alone(operator, function, way):
     torch.compiler.reset()
+    try:
+        WAYS[way](FUNCTIONS[function](reference))(X, Y)
+    except Exception as error:
+        # PyTorch 2.11 does not capture jacobians, of its own operators either.
+        pytest.skip(f"PyTorch {torch.__version__} alone does not do it: {type(error).__name__}")
+    torch.compiler.reset()
     found = WAYS[way](FUNCTIONS[function](operator))(X, Y)
 
     wanted = FUNCTIONS[function](reference)(X, Y)
