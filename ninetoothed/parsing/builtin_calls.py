@@ -314,8 +314,8 @@ def _folded(op: ast.operator, start: int) -> Meaning:
             return None
         total: Value = arguments[1] if len(arguments) > 1 else Known(start)
         for item in frame.elements(arguments[0], node):
-            is_start = isinstance(total, Known) and total.object == start
-            total = item if is_start else frame.binary(total, op, item, node)
+            # A start of 0 counts: it makes a number of a truth value, and 0 of a negative one.
+            total = frame.binary(total, op, item, node)
         return total
 
     return call

@@ -197,7 +197,10 @@ class _Rewriter(ast.NodeTransformer):
         operation = operation_of(node)
         is_counting = operation is not None and operation.name in _COUNTING_FUNCTIONS
         are_truth = [type_of(each).kind == "bool" for each in _two(node)]
+        is_condition = called_name(node) != "where" or type_of(node.args[0]).kind == "bool"
         self.generic_visit(node)
+        if not is_condition:
+            node.args[0] = _compared(node.args[0], ast.NotEq())
         if operation is not None and operation.name in _SUMMING and are_truth[0]:
             # Beside a mask they would be integers, and without one have no sign.
             if isinstance(node.func, ast.Attribute):

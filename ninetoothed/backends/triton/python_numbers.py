@@ -57,9 +57,10 @@ def _bits(value: object) -> int:
 
 @triton.constexpr_function
 def _count_type(value: object, count: tl.tensor) -> tl.dtype:
-    """The type of what something is shifted by; it leaves a signed integer its sign."""
-    own = tl.int32 if count.dtype.is_bool() else count.dtype.scalar
-    is_signed = isinstance(value, tl.tensor) and value.dtype.scalar.is_int_signed()
+    """The type of what something is shifted by; it leaves an integer its sign, and a truth value its type."""
+    integer = _integer_type(value)
+    own = count.dtype.scalar if not count.dtype.is_bool() else integer or tl.int32
+    is_signed = integer is not None and integer.is_int_signed()
     return (
         getattr(tl, f"int{own.primitive_bitwidth}") if is_signed and own.is_int_unsigned() else own
     )

@@ -3,7 +3,7 @@
 A *limit* says that elements exist where a position is below a size, as ``BLOCK_SIZE * k + lane`` below
 ``input_size_1``. Those of one dimension of a tile are all of its access's conditions that know of no
 other lane, and that its lanes are within the tile; those of several dimensions together are the conditions
-that know of more than one. What data decides (the length of a sequence) has none.
+that know of more than one. How long a sequence is only data tell; up to the longest one's end elements exist.
 """
 
 from __future__ import annotations
@@ -246,16 +246,18 @@ def _conditions(
     middle = [tuple(next(rest) for _ in shape) for shape in parameter.middle_levels]
     tile = [lanes] if len(parameter.levels) > 1 else []
     source = tensor.source
-    # How long a sequence is only the data tell.
-    jagged = None if source.jagged_dim is None else as_symbol(source.shape[source.jagged_dim])
+    # Of sequences it is the longest one's end, and data tell which others end before.
+    longest = set() if source.jagged_dim is None else {as_symbol(source.shape[source.jagged_dim])}
     for operation, taken, _ in steps(tensor, [access.placed, *middle, *tile]):
         decided = operation.conditions_of_sizes(*taken)
         for condition in operation.conditions(*taken):
-            if condition.op == "<" and jagged not in set(condition.operands[1].leaves()):
-                yield (*condition.operands, condition in decided)
+            if condition.op == "<":
+                is_by_size = condition in decided and longest.isdisjoint(
+                    condition.operands[1].leaves()
+                )
+                yield (*condition.operands, is_by_size)
     for lane, size in zip(lanes, parameter.tile_shape):
-        if jagged not in set(as_symbol(size).leaves()):
-            yield lane, as_symbol(size), True
+        yield lane, as_symbol(size), longest.isdisjoint(as_symbol(size).leaves())
 
 
 def _limit(

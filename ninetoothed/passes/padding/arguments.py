@@ -9,7 +9,7 @@ from ninetoothed.passes.padding.knowledge import Knowledge
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import assign, read
 from ninetoothed.program.arguments import FIRST, Given
-from ninetoothed.program.nodes import Masked, at
+from ninetoothed.program.nodes import Masked, SymbolValue, at
 from ninetoothed.program.tile_masks import to_be_masked
 
 
@@ -72,9 +72,9 @@ class Arguments(Given):
                 self.put(index, self.named_alone(wish, operand))
 
     def named_alone(self, wish: str, value: ast.expr) -> ast.expr:
-        """A value by a name, which it is given where it has none."""
+        """A value by a name, which it is given where it has none. A size stays: by a name it is no constant."""
         signed = value.operand if isinstance(value, ast.UnaryOp) else value
-        if isinstance(signed, ast.Constant) or isinstance(value, ast.Name):
+        if isinstance(signed, ast.Constant | SymbolValue) or isinstance(value, ast.Name):
             return value
         draft = self.analysis.draft
         name = draft.fresh(wish)

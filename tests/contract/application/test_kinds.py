@@ -9,7 +9,7 @@ import torch
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Tensor
+from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ApplicationError
 
 
@@ -233,3 +233,25 @@ def test_a_product_of_integers_says_which_it_takes(dtype):
     with pytest.raises(ApplicationError, match=f"needs int8, but got {name}") as caught:
         kernel(x, y)
     assert caught.value.location.line == multiplied.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_size_of_constants_is_a_count(count):
+    def greatest(x, y):
+        y = ntl.topk(x, y.shape[0]) + ntl.topk(x, x.shape[0] * y.shape[0] // x.shape[0])
+
+    def arrangement(x, y, K=Symbol("K", constexpr=True)):  # noqa: B008
+        return x.tile((-1,)), y.tile((K,))
+
+    x, y = torch.tensor([3.0, 0.0, 7.0, 1.0, 2.0]), torch.zeros(count)
+    ninetoothed.make(arrangement, greatest, (Tensor(1), Tensor(1)))(x, y, K=count)
+    assert y.tolist() == [14.0, 6.0, 4.0, 2.0][:count]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.float32], ids=str)
+def test_a_number_is_a_condition_where_it_is_not_0(dtype):
+    def chosen(x, y):
+        y = ntl.where(x, ntl.where(2, 5, x), ntl.where(x.shape[0] - 4, 6, 7))
+
+    assert called(chosen, torch.tensor([2, 0, 3, 0]).to(dtype)).tolist() == [5, 7, 5, 7]

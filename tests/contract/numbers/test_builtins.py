@@ -201,3 +201,39 @@ def test_nan_is_left_out_where_nothing_is_as_elsewhere(application, expected):
     q, x, y = torch.tensor([1.0, 2, 3]), torch.tensor([NAN, NAN, 2, -3]), torch.zeros(4)
     ninetoothed.make(arrangement, application, vectors(3))(q, x, y)
     torch.testing.assert_close(y, torch.tensor(expected), equal_nan=True)
+
+
+def summed(x, z, y):
+    y = sum([x > 2, z]) * 2  # noqa: F841
+
+
+def summed_from_a_start(x, z, y):
+    y = (sum((x > 2, z), 0) + sum([x > 2]) + sum((x > 2,), 0.0).to(ntl.int32)) * 2  # noqa: F841
+
+
+def multiplied(x, z, y):
+    y = math.prod([x > 2, z]) * 2 + math.prod([x > 2]) * 300  # noqa: F841
+
+
+def test_a_sum_begins_with_0_and_a_product_with_1():
+    """Which makes a number of a truth value, and adds to -0.0."""
+
+    def arrangement(*tensors):
+        return tuple(tensor.tile((4,)) for tensor in tensors)
+
+    x, y = torch.tensor([1, 3, 1, 3]), torch.zeros(4, dtype=torch.int64)
+    z = torch.tensor([100, 100, 127, 127], dtype=torch.int8)
+    for application, expected in (
+        (summed, [200, 202, 254, 256]),
+        (summed_from_a_start, [200, 206, 254, 260]),
+        (multiplied, [0, 500, 0, 554]),
+    ):
+        ninetoothed.make(arrangement, application, vectors(3))(x, z, y)
+        assert y.tolist() == expected, application.__name__
+
+    def of_no_sign(x, y):
+        y = 1 / sum([x, x])  # noqa: F841
+
+    x, y = torch.tensor([-0.0, 0.0, -2.0]), torch.zeros(3)
+    ninetoothed.make(arrangement, of_no_sign, vectors(2))(x, y)
+    assert y.tolist() == [math.inf, math.inf, -0.25]

@@ -259,3 +259,14 @@ def test_what_may_be_a_float_is_divided_as_one():
     """Though none of it is negative, and it is one number."""
     x = torch.tensor([3.5, 5.0, 7.0, 4.5] * 2)
     assert result(least_of_what_is_not_negative, x, out=torch.zeros(8)).tolist() == [1.0] * 8
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_what_is_shifted_by_a_truth_value_keeps_its_type(dtype):
+    def both_ways(v, b, y):
+        y = (v << b) - (v >> b)  # noqa: F841
+
+    v = torch.tensor([126, -7, 3, 100]).to(dtype)
+    n, by = v.cpu().numpy(), TRUTH.numpy().astype(v.cpu().numpy().dtype)
+    found = result(both_ways, v, TRUTH, out=torch.zeros(4, dtype=torch.int64))
+    assert found.tolist() == ((n << by) - (n >> by)).astype(np.int64).tolist()

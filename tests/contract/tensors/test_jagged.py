@@ -327,3 +327,34 @@ def test_arithmetic_on_lengths_of_sequences_cannot_overflow():
     y = torch.empty(3, dtype=torch.int64)
     ninetoothed.make(arrangement, application, (Tensor(3, jagged_dim=1), Tensor(1)))(x, y)
     assert y.tolist() == [2**33 - 3, 12, 2**32]
+
+
+@pytest.mark.parametrize("lengths", [(9, 3), (8, 3), (7, 3), (1, 1), (2, 0, 17)], ids=str)
+@pytest.mark.parametrize("size", [8, 16])
+def test_a_dense_tensor_is_as_long_as_the_longest_sequence(lengths, size):
+    def arranged(*tensors):
+        return tuple(tensor.tile((1, size)) for tensor in tensors)
+
+    def add(x, p, y):
+        y = x + p  # noqa: F841
+
+    def store(p, y):
+        y = p  # noqa: F841
+
+    sequences = Tensor(2, jagged_dim=1)
+    added = ninetoothed.make(arranged, add, (sequences, Tensor(2), Tensor(2, jagged_dim=1)))
+    stored = ninetoothed.make(arranged, store, (Tensor(2), Tensor(2, jagged_dim=1)))
+    x = nested(*lengths)
+    p = 100 * arange(len(lengths), max(lengths))
+    expected = [p[row, :length] for row, length in enumerate(lengths)]
+
+    y = torch.nested.nested_tensor_from_jagged(torch.full((sum(lengths),), -1.0), x.offsets())
+    added(x, p, y)
+    assert torch.equal(y.values(), x.values() + torch.cat(expected))
+    stored(p, y)
+    assert torch.equal(y.values(), torch.cat(expected))
+
+    short = p[:, : max(lengths) - 1].contiguous()
+    for call in (lambda: added(x, short, y), lambda: stored(short, y)):
+        with pytest.raises((ArgumentError, ArrangementError), match="(not|be) the same"):
+            call()

@@ -309,3 +309,35 @@ def test_a_count_of_windows_that_do_not_fit_is_refused(length, expected):
     else:
         kernel(x, y)
         assert y.item() == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "least", "most"),
+    [
+        (torch.bool, 0, 1),
+        (torch.uint8, 0, 255),
+        (torch.int8, -128, 127),
+        (torch.int16, -(2**15), 2**15 - 1),
+        (torch.int32, -(2**31), 2**31 - 1),
+        (torch.float32, -math.inf, math.inf),
+    ],
+    ids=str,
+)
+def test_the_greatest_of_nothing_is_the_least_of_its_type(dtype, least, most):
+    def greatest(x, y):
+        y = ntl.max(x)
+
+    def is_any(x, y):
+        y = ntl.max(x != x)
+
+    def smallest(x, y):
+        y = ntl.min(x)
+
+    def arrangement(x, y):
+        return x.tile((-1,)), y.tile((1,))
+
+    for application, expected in ((greatest, least), (smallest, most), (is_any, 0)):
+        y = torch.full((1,), OLD, dtype=torch.float64)
+        kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+        kernel(torch.empty(0, dtype=dtype), y)
+        assert y.tolist() == [expected], application.__name__

@@ -41,22 +41,26 @@ def accumulator(dtype: DType) -> DType:
     return dtypes.float32 if dtype.kind == "float" and dtype.bits < 32 else dtype
 
 
-def _reduced(name: str, ufunc: np.ufunc, tile: Tile, axis: Any, keep_dims: bool) -> Tile:
+def _reduced(
+    name: str, ufunc: np.ufunc, tile: Tile, dtype: DType, axis: Any, keep_dims: bool
+) -> Tile:
+    """A reduction whose result is of a type; of nothing, it is that of the elements' own."""
     if tile.ndim == 0:
         raise refuse(f"ntl.{name} takes a tile, but got one number. Use it as it is.")
     place = None if axis is None else wrapped_axis(axis, tile.ndim)
     data = without_padding(tile, identity_of(name))
-    between = accumulator(tile.dtype)
+    between = accumulator(dtype)
     data = cast_array(data, tile.dtype, between)
     data = ufunc.reduce(data, axis=place, keepdims=keep_dims, dtype=between.numpy)
     validity = validity_after_reduction(tile, place, keep_dims)
-    return Tile(cast_array(data, between, tile.dtype), tile.dtype, validity)
+    return Tile(cast_array(data, between, dtype), dtype, validity)
 
 
 def sum(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tile:
     """The sum along ``axis``, or of everything; narrow integers in 32 bits."""
     tile = as_tile(input)
-    return _reduced("sum", np.add, tile.to(sum_dtype(tile.dtype, dtype)), axis, keep_dims)
+    added = tile.to(sum_dtype(tile.dtype, dtype))
+    return _reduced("sum", np.add, added, added.dtype, axis, keep_dims)
 
 
 def _bitwise(name: str, ufunc: np.ufunc) -> Callable[..., Tile]:
@@ -64,16 +68,20 @@ def _bitwise(name: str, ufunc: np.ufunc) -> Callable[..., Tile]:
         tile = as_tile(input)
         if tile.dtype.kind == "float":
             raise refuse(f"ntl.{name} takes integers, but got {tile.dtype}.")
-        return _reduced(name, ufunc, tile, axis, keep_dims)
+        return _reduced(name, ufunc, tile, tile.dtype, axis, keep_dims)
 
     reduce_bits.__name__ = reduce_bits.__qualname__ = name
     return reduce_bits
 
 
+def _in_at_least_32_bits(dtype: DType) -> DType:
+    if dtype.bits >= 32:
+        return dtype
+    return dtypes.float32 if dtype.kind == "float" else dtypes.int32
+
+
 def in_at_least_32_bits(tile: Tile) -> Tile:
-    if tile.dtype.bits >= 32:
-        return tile
-    return tile.to(dtypes.float32 if tile.dtype.kind == "float" else dtypes.int32)
+    return tile.to(_in_at_least_32_bits(tile.dtype))
 
 
 def _place_of(tile: Tile, data: Array, best: Array, axis: int) -> Array:
@@ -93,7 +101,7 @@ def _extremum(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     ) -> Any:
         tile = promoted(input)
         if not return_indices:
-            return _reduced(name, ufunc, in_at_least_32_bits(tile), axis, keep_dims)
+            return _reduced(name, ufunc, tile, _in_at_least_32_bits(tile.dtype), axis, keep_dims)
         if axis is None:
             raise refuse(f"ntl.{name} needs an axis to return indices.")
         place = wrapped_axis(axis, tile.ndim)
