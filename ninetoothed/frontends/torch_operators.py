@@ -83,7 +83,7 @@ def registered(
     function = _short_way(definition, operator, forward, plain, apply)
     over_batch = _no_batch(definition) if is_changing else _over_batch(definition, function)
     torch.library.register_vmap(definition.name, over_batch, lib=library)
-    return function, (torch.Tensor, torch.nn.Parameter)
+    return function, (torch.Tensor, torch.nn.Parameter, torch.fx.Proxy)
 
 
 def _recorded(
@@ -173,6 +173,10 @@ def _short_way(
     is_changing = any(entry.is_changed for entry in definition.inputs)
     count = len(definition.inputs)
 
+    def unwrapped(given: Sequence[Any]) -> list[Any]:
+        """A tensor of a transformation that has ended has one in it, as `Function.apply` knows."""
+        return [unwrap(each) if each.__class__ in usual else each for each in given]
+
     def call(*arguments: Any, **keywords: Any) -> Any:
         if is_compiling():
             return show(*arguments, **keywords)
@@ -189,6 +193,8 @@ def _short_way(
                         "operators for one by one. Call its kernel, with `jagged_dim` declared"
                     )
                 return show(*arguments, **keywords)
+            elif isinstance(each, torch.fx.Proxy):
+                return show(*arguments, **keywords)
         if modes() or is_traced() is not None:
             if is_changing and is_transformed():
                 check_in_place(definition, (*arguments, *keywords.values()))
@@ -202,15 +208,20 @@ def _short_way(
             return show(*given) if is_changing or is_for_dispatcher() else apply(*given)
         try:
             if requires_grad and is_recorded():
-                # A tensor of a transformation that has ended has one in it, as `Function.apply` knows.
-                given = complete(arguments, keywords)
-                return plain(*[unwrap(each) if each.__class__ in usual else each for each in given])
+                return plain(*unwrapped(complete(arguments, keywords)))
             return forward(*arguments, **keywords)
         except (RuntimeError, TypeError, AttributeError) as error:
             if is_of_a_batch((*arguments, *keywords.values())):
                 return show(*arguments, **keywords)
-            if not isinstance(error, ArgumentError) and len(arguments) + len(keywords) == count:
-                check_inputs(definition, complete(arguments, keywords))
+            if len(arguments) + len(keywords) == count:
+                given = complete(arguments, keywords)
+                if any(isinstance(each, torch.Tensor) and each.is_meta for each in given):
+                    return show(*given)
+                alive = unwrapped(given)
+                if any(one is not other for one, other in zip(given, alive)):
+                    return call(*alive)
+                if not isinstance(error, ArgumentError):
+                    check_inputs(definition, given)
             raise
 
     return call
@@ -257,11 +268,14 @@ def _setup_context(definition: OperatorDefinition) -> Callable[..., list[Any]]:
 
 
 def _with_memory() -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Gives zeros that autograd made the memory that a kernel reads, and leaves the rest."""
+    """Gives what autograd made without memory of its own, zeros and negated views, that which a kernel reads."""
     import torch
 
-    is_tensor, is_zeros = torch.is_tensor, torch._is_zerotensor
-    return lambda given: [e.clone() if is_tensor(e) and is_zeros(e) else e for e in given]
+    is_zeros, is_negated = torch._is_zerotensor, torch.is_neg
+    return lambda given: [
+        each.clone() if torch.is_tensor(each) and (is_zeros(each) or is_negated(each)) else each
+        for each in given
+    ]
 
 
 def _backward(definition: OperatorDefinition, derivative: Callable[..., Any]) -> Callable[..., Any]:
@@ -328,6 +342,14 @@ def _one_by_one(
 ) -> tuple[Any, Any]:
     import torch
 
+    if not count:
+        # One that is not there says what the results are like, and what they depend on.
+        alike = [
+            argument if dim is None else torch.cat((argument, _a_zero(argument, dim)), dim)
+            for argument, dim in zip(arguments, in_dims)
+        ]
+        found, dims = _one_by_one(operator, 1, in_dims, alike)
+        return tuple(each[:0] for each in found) if isinstance(dims, tuple) else found[:0], dims
     results = [
         operator(
             *(
@@ -340,6 +362,11 @@ def _one_by_one(
     if isinstance(results[0], torch.Tensor):
         return torch.stack(results), 0
     return tuple(map(torch.stack, zip(*results))), (0,) * len(results[0])
+
+
+def _a_zero(tensor: Any, dim: int) -> Any:
+    """A tensor's zero of size 1 along a dimension."""
+    return tensor.new_zeros([1 if at == dim else size for at, size in enumerate(tensor.shape)])
 
 
 def vmap(

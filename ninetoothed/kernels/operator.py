@@ -175,8 +175,12 @@ def define_operator(
     backward: Callable[..., Any] | None = None,
     saved: Sequence[str] = (),
     constants: Mapping[str, Any] | None = None,
+    has_defaults: bool = True,
 ) -> OperatorDefinition:
     """Pairs a kernel's parameters with what is said of its outputs; see `op`.
+
+    Args:
+        has_defaults: whether calls may leave out what has a default; a derived operator's give all.
 
     Raises:
         ArgumentError: a name or an output is not as it must be.
@@ -193,12 +197,17 @@ def define_operator(
     stored, tensors = written(kernel.program), [p.name for p in kernel.tensor_parameters]
     _check_names(name, kernel, constants, outputs)
     inputs = [
-        Input(p.name, _kind(p, name), _default(p), p.kind == "tensor" and p.name in stored)
+        Input(
+            p.name,
+            _kind(p, name),
+            _default(p) if has_defaults else NO_VALUE,
+            p.kind == "tensor" and p.name in stored,
+        )
         for p in kernel.call_parameters
         if p.name not in outputs and p.name not in constants
     ]
     inputs += [Input(symbol, "int") for symbol in symbols if symbol not in constants]
-    _check_defaults_last(name, inputs)
+    _check_inputs(name, inputs)
     made = [
         _output(name, kernel, entry, outputs[entry], [i.name for i in inputs if i.kind == "tensor"])
         for entry in tensors
@@ -331,9 +340,13 @@ def _default(parameter: Parameter) -> Any:
     return parameter.value if parameter.kind in ("scalar", "constexpr") else NO_VALUE
 
 
-def _check_defaults_last(name: str, inputs: Sequence[Input]) -> None:
+def _check_inputs(name: str, inputs: Sequence[Input]) -> None:
     has_default = False
     for entry in inputs:
+        if not entry.name.isascii():
+            raise ArgumentError(
+                f"operator {name!r}: frameworks have an operator's inputs in ASCII; give `{entry.name}` such a name"
+            )
         if has_default and entry.default is NO_VALUE:
             raise ArgumentError(
                 f"operator {name!r}: `{entry.name}` has no default and follows what has one; put "

@@ -247,7 +247,7 @@ class _Backward:
         declaration = derived.specializations.declaration
         constants = {k: v for k, v in operator.constants.items() if k in declaration.call_names}
         fixed = derived.specializations.fixed(constants)
-        plain = define_operator(name, fixed, outputs, None, (), constants)
+        plain = define_operator(name, fixed, outputs, constants=constants, has_defaults=False)
         # Parts are sums: they are kept as they were computed.
         added = {derived.made[each] for each in derived.atomic}
         wide = {derived.made[each] for each in derived.parts} | added
