@@ -7,7 +7,12 @@ import ast
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.language.promotion import dtype_with_scalar, loses_signs, scalar_dtype
+from ninetoothed.language.promotion import (
+    dtype_with_scalar,
+    integer_bounds,
+    loses_signs,
+    scalar_dtype,
+)
 from ninetoothed.program.constancy import is_constant_symbol
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef
 from ninetoothed.program.types import ValueType
@@ -115,6 +120,27 @@ def _may_lose(signed: ValueType, unsigned: ValueType, has_unsigned: bool) -> boo
     if other is None:
         return has_unsigned and unsigned.kind != "bool"
     return other.kind == "uint" and (one is None or loses_signs(one, other))
+
+
+def may_be_beyond(number: ValueType, other: ValueType, narrowest: int, has_unsigned: bool) -> bool:
+    """Whether a literal, or a size that a compiler knows, may not fit the type of the integers that it meets.
+
+    Args:
+        narrowest: the bits that those of a type that is not known have at least.
+        has_unsigned: as in `may_lose_sign`.
+    """
+    value = number.number
+    if other.number is not None or other.kind not in ("int", ""):
+        return False
+    if isinstance(value, Symbol):
+        return (narrowest if other.dtype is None else other.dtype.bits) < 32
+    if not isinstance(value, int) or isinstance(value, bool) or number.dtype is not None:
+        return False
+    highest = 2 ** (narrowest - 1) - 1
+    bounds = 0 if has_unsigned else -highest - 1, highest
+    if other.dtype is not None:
+        bounds = integer_bounds(other.dtype)
+    return not bounds[0] <= value <= bounds[1]
 
 
 def may_differ_in_sign(left: ValueType, right: ValueType, has_unsigned: bool) -> bool:

@@ -277,6 +277,7 @@ class Interpreter(Backend):
             booleans=booleans,
             beside_float64=facts.with_types(types).beside_float64,
             has_unsigned=facts.with_types(types).has_unsigned,
+            narrowest=facts.with_types(types).narrowest,
             wide=facts.wide,
             far=facts.far,
             is_long=facts.is_long,

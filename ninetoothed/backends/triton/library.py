@@ -1,8 +1,7 @@
 """Functions that emitted kernels call, in Triton's language.
 
 A lane that holds no element must not take part in a reduction: ``exclude_…`` puts the identity of one kind of
-reduction in its place. Others are for options: `magic_division`, `folded_gather`, `split_k`,
-`cooperative_reduction`, `partial_reduction_sinking`.
+reduction in its place. Others are for options.
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ from ninetoothed.backends.triton.scans import (  # noqa: F401
     is_one_long,
     packed,
     packed_axis,
+    softmax,
     unpacked,
 )
 from ninetoothed.backends.triton.specialization import magic_division

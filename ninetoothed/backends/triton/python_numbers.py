@@ -135,12 +135,31 @@ def _held(value):
         return tl.full((), value, _integer_type(value))
 
 
+@triton.constexpr_function
+def _is_beyond(value: object, other: object) -> bool:
+    """Whether an integer does not fit the type of the integers that it meets."""
+    type_ = _integer_type(other) if isinstance(other, tl.tensor) else None
+    if type_ is None or not isinstance(value, int):
+        return False
+    bits = type_.primitive_bitwidth - (0 if type_.is_int_unsigned() else 1)
+    return not (0 if type_.is_int_unsigned() else -(2**bits)) <= value < 2**bits
+
+
+@triton.jit
+def _beside(value, other):
+    """A number in the type that it has by itself, which Triton (3.9) does not give it beside narrower ones."""
+    if _is_beyond(value, other):
+        return tl.full((), value, _integer_type(value))
+    else:
+        return value
+
+
 @triton.jit
 def compared(left, sign: tl.constexpr, right):
     """A comparison of numbers, of which one may be signed, and one not."""
     # Triton compiles what stands behind a `return` in a branch that is taken, too: hence one `if` for all.
     if not _loses_signs(left, right):
-        return _compared(left, sign, right)
+        return _compared(_beside(left, right), sign, _beside(right, left))
     elif _is_signed(left):
         # Of one below 0 it is what it is of 0 and a greater number.
         result = _compared(_held(left), sign, _held(right))

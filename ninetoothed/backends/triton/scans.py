@@ -172,3 +172,11 @@ def gather(src, index, axis: tl.constexpr):
         return tl.gather(tl.reshape(several, together), index, axis)
     else:
         return tl.gather(src, index, axis)
+
+
+@triton.jit
+def softmax(x, dim: tl.constexpr = None, ieee_rounding: tl.constexpr = False):
+    """The exponentials over their sum along a dimension, by default the first."""
+    along: tl.constexpr = 0 if dim is None else dim
+    powers = tl.exp(x - tl.max(x, along, keep_dims=True))
+    return tl.fdiv(powers, tl.sum(powers, along, keep_dims=True), ieee_rounding)

@@ -270,3 +270,27 @@ def test_what_is_shifted_by_a_truth_value_keeps_its_type(dtype):
     n, by = v.cpu().numpy(), TRUTH.numpy().astype(v.cpu().numpy().dtype)
     found = result(both_ways, v, TRUTH, out=torch.zeros(4, dtype=torch.int64))
     assert found.tolist() == ((n << by) - (n >> by)).astype(np.int64).tolist()
+
+
+def with_what_does_not_fit(v, y):
+    below = (v < 300) + 2 * (70000 > v) + 4 * (v != 2**40) + 8 * (v > -(2**40)) + 16 * (-300 < v)
+    y = below + 32 * (v.shape[0] * 100 > v)  # noqa: F841
+
+
+def the_lesser_of_what_does_not_fit(v, y):
+    y = ntl.minimum(v, 300) + ntl.minimum(70000, v)  # noqa: F841
+
+
+def the_greater_of_what_does_not_fit(v, y):
+    y = ntl.maximum(v, -300) + ntl.maximum(y=v, x=-70000)  # noqa: F841
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_numbers_that_do_not_fit_are_compared_and_chosen_among(dtype):
+    v = torch.tensor([0, 1, 100, 127]).to(dtype)
+    out = torch.zeros(4, dtype=torch.int64)
+    assert result(with_what_does_not_fit, v, out=out).tolist() == [63] * 4
+    twice = [0, 2, 200, 254]
+    assert result(the_lesser_of_what_does_not_fit, v, out=out).tolist() == twice
+    if dtype.is_signed:
+        assert result(the_greater_of_what_does_not_fit, v, out=out).tolist() == twice

@@ -292,6 +292,7 @@ class Lowering(IntegerLowering):
         called = node.func.name if isinstance(node.func, nodes.LanguageRef) else None
         if called == "static_assert" and is_of_call(node):
             node.func = nodes.LanguageRef(name="device_assert")
+        self._in_own_types(node)
         dtype, operand = type_of(node).dtype, Given(node).get(0)
         operand_type = UNKNOWN if operand is None else type_of(operand)
         is_of_number = isinstance(node.func, ast.Attribute) and _may_be_pythons(node.func.value)

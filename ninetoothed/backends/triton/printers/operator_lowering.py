@@ -6,12 +6,14 @@ import ast
 
 from ninetoothed.backends.triton.ir.trees import language
 from ninetoothed.backends.triton.printers.validity import ValidityLowering
+from ninetoothed.language import dtypes
+from ninetoothed.language.promotion import scalar_dtype
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_count, is_nonzero
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.operands import may_lose_sign
-from ninetoothed.program.types import type_of
+from ninetoothed.program.operands import may_be_beyond, may_lose_sign
+from ninetoothed.program.types import ValueType, type_of
 
 #: The library's functions for operators of Python.
 _FUNCTIONS: dict[type[ast.operator], str] = {
@@ -49,14 +51,39 @@ class OperatorLowering(ValidityLowering):
         return self._emission.call(function, self.visit(node.left), self.visit(node.right))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """A comparison of integers, which Triton makes unsigned where one is."""
+        """A comparison of integers, which Triton makes unsigned where one is; what does not fit it refuses (3.9)."""
         left, right = type_of(node.left), type_of(node.comparators[0])
         sign = _COMPARISONS.get(type(node.ops[0]))
         self.generic_visit(node)
         is_one = sign is not None and len(node.ops) == 1
-        if not is_one or not may_lose_sign(left, right, self._emission.facts.has_unsigned):
+        may_differ = (
+            may_lose_sign(left, right, self._emission.facts.has_unsigned)
+            or self._may_be_beyond(left, right)
+            or self._may_be_beyond(right, left)
+        )
+        if not (is_one and may_differ):
             return node
         return self._emission.call("compared", node.left, ast.Constant(sign), *node.comparators)
+
+    def _in_own_types(self, node: ast.Call) -> None:
+        """The greater or lesser of narrow integers and a number that does not fit them, which has its own type then."""
+        given = Given(node)
+        one, other = given.get(0), given.node_of("y", 1)
+        if called_name(node) not in ("maximum", "minimum") or one is None or other is None:
+            return
+        for number, beside in ((one, other), (other, one)):
+            if self._may_be_beyond(type_of(number), type_of(beside)):
+                value = type_of(number).number
+                own = scalar_dtype(value) if isinstance(value, int) else dtypes.int32
+                dtype = nodes.DTypeRef(dtype=own)
+                typed = language("full", ast.Tuple([], ast.Load()), nodes.clone(number), dtype)
+                node.args = [typed if each is number else each for each in node.args]
+                for keyword in node.keywords:
+                    keyword.value = typed if keyword.value is number else keyword.value
+
+    def _may_be_beyond(self, number: ValueType, other: ValueType) -> bool:
+        facts = self._emission.facts
+        return may_be_beyond(number, other, facts.narrowest, facts.has_unsigned)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """``-x`` of a float, which is ``0 - x`` in Triton: the negative of 0.0 is -0.0."""

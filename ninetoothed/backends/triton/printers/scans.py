@@ -24,7 +24,7 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
         scanned: the type of what is scanned.
     """
     if called == "softmax":
-        return _softmax(node)
+        return _softmax(node, emission)
     tile = scanned.items[0] if scanned.items else scanned
     if called == "gather" and tile.rank in (None, 1):
         # A descriptor has a method of this name.
@@ -47,15 +47,9 @@ def lowered(node: ast.Call, called: str, scanned: ValueType, emission: Emission)
     return ast.IfExp(emission.call("is_one_long", clone(value), clone(axis)), value, found)
 
 
-def _softmax(node: ast.Call) -> ast.Call:
-    """Along another dimension than the first it keeps the dimension: Triton's own, where it is not told to,
-    subtracts the greatest of each row from a column."""
+def _softmax(node: ast.Call, emission: Emission) -> ast.Call:
+    """Triton's own takes other arguments in each release, and does not keep the dimension in some."""
     given = Given(node)
-    if given.constant("dim", 1) not in (None, 0):
-        place = 2 - given.first
-        node.keywords = [keyword for keyword in node.keywords if keyword.arg != "keep_dims"]
-        if len(node.args) > place:
-            node.args[place] = ast.Constant(True)
-        else:
-            node.keywords.append(ast.keyword("keep_dims", ast.Constant(True)))
-    return node
+    named = {"dim": given.node_of("dim", 1), "ieee_rounding": given.node_of("ieee_rounding", 3)}
+    keywords = [ast.keyword(name, value) for name, value in named.items() if value is not None]
+    return ast.Call(emission.function("softmax"), [*given.all_from(0)][:1], keywords)

@@ -59,6 +59,7 @@ class CallFacts:
         booleans: the tensors and scalars of truth values; what is stored to them is whether it is not 0.
         beside_float64: the tensors and scalars with their element types, where one of these is float64.
         has_unsigned: whether some tensor or scalar is of unsigned integers.
+        narrowest: the bits of the integers of fewest bits among tensors and scalars; at most 32.
         wide: whether some offset or index needs 64 bits.
         narrow_values: whether sizes, strides and offsets that are values fit 32 bits, though they are
             computed in 64.
@@ -86,6 +87,7 @@ class CallFacts:
     booleans: frozenset[str] = frozenset()
     beside_float64: frozenset[tuple[str, DType]] = frozenset()
     has_unsigned: bool = False
+    narrowest: int = 32
     wide: bool = False
     narrow_values: bool = False
     far: frozenset[Asked] = frozenset()
@@ -111,6 +113,7 @@ class CallFacts:
             float8=frozenset(float8),
             beside_float64=frozenset(given.items() if is_beside else ()),
             has_unsigned=any(own.kind == "uint" for own in given.values()),
+            narrowest=min([32, *(o.bits for o in given.values() if o.kind in ("int", "uint"))]),
         )
 
 
