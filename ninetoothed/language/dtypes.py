@@ -79,6 +79,14 @@ class DType:
         """Whether this is a floating-point type."""
         return self.kind == "float"
 
+    def is_int_signed(self) -> builtins.bool:
+        """Whether this is an integer type with a sign."""
+        return self.kind == "int"
+
+    def is_int_unsigned(self) -> builtins.bool:
+        """Whether this is an integer type without a sign; ``bool`` counts, as it does in Triton."""
+        return self.kind in ("uint", "bool")
+
     def is_int(self) -> builtins.bool:
         """Whether this is an integer type; ``bool`` counts, as it does in Triton."""
         return self.kind != "float"

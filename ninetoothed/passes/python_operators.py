@@ -39,6 +39,9 @@ _COUNTING_FUNCTIONS = frozenset({"add", "sub", "mul"})
 
 _SUMMING = frozenset({"sum", "cumsum"})
 
+#: The reductions that are of bits.
+_OF_BITS = frozenset({"xor_sum", "reduce_or"})
+
 
 def run(program: Program, booleans: Collection[str] = (), has_unsigned: bool = False) -> Program:
     """The program with Python's operators.
@@ -207,6 +210,9 @@ class _Rewriter(ast.NodeTransformer):
                 node.func.value = _counted(node.func.value)
             else:
                 node.args[0] = _counted(node.args[0])
+        if operation is not None and operation.name in _OF_BITS and are_truth[0]:
+            # Beside a mask they would be integers: what is found of truth values is one.
+            return language("cast", [node, nodes.at(nodes.DTypeRef(dtype=dtypes.bool), node)], node)
         if is_counting and all(are_truth):
             return language(called_name(node), [_counted(x) for x in _two(node)], node)
         return _chosen(node) if called_name(node) == "where" else node

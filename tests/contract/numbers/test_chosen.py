@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+import ninetoothed
 import ninetoothed.language as ntl
+from ninetoothed import Tensor
 from tests.contract.numbers.test_literals import result
 
 CASES = {}
@@ -122,3 +124,89 @@ def test_beside_narrower_floats_it_is_float32_or_float64_where_the_call_has_such
             expected = x.to(wide) + torch.tensor(added, dtype=wide)
             found = result(application, x, n, out=torch.zeros(4, dtype=wide))
             assert found.tolist() == expected.tolist()
+
+
+def quotients(x, s, y):
+    chosen = s if s > 9 else 0
+    y = 7 // chosen + 5 % chosen + 10 * (chosen + x)
+
+
+def negated(x, s, y):
+    chosen, truth = s if s > 9 else 1, False if s > 2 else x[0] > 2
+    y = 10 * (~(chosen == 1)).to(ntl.int32) + ~truth
+
+
+def wrapped(x, s, y):
+    chosen = s if s > 9 else 2147483647
+    y = (chosen + 1) + (ntl.max(x, 0) if s > 9 else 1 << 2)
+
+
+def shifted(x, s, y):
+    chosen = ntl.max(x, 0) if s > 9 else 1
+    y = (chosen << 40) + chosen.dtype.primitive_bitwidth
+
+
+def of_tuples(x, s, y):
+    one, other = (0, s) if s > 2 else (s, 0)
+    y = 7 // one + other
+
+
+def by_a_size(x, s, y):
+    y = 7 // (0 if x.source.shape[0] > 2 else s) + 3
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (quotients, [10, 20, 30]),
+        (negated, [1] * 3),
+        (wrapped, [4 - 2**31] * 3),
+        (shifted, [32] * 3),
+        (of_tuples, [3] * 3),
+        (by_a_size, [3] * 3),
+    ],
+)
+def test_of_a_literal_and_a_number_of_the_kernel_either_is_the_kernels(application, expected):
+    def arrangement(x, s, y):
+        return x.tile((4,)), s, y.tile((4,))
+
+    x, y = torch.tensor([1, 2, 3], dtype=torch.int32), torch.zeros(3, dtype=torch.float64)
+    tensors = Tensor(1), Tensor(0), Tensor(1)
+    ninetoothed.make(arrangement, application, tensors)(x, 3, y)
+    assert y.tolist() == expected
+
+
+def by_exclusive_or(x, s, y):
+    y = (~ntl.xor_sum(x > 1, 0)).to(ntl.int32) + 10 * (~ntl.reduce_or(x > 2, 0)).to(ntl.int32)
+
+
+def of_kinds(x, s, y):
+    if x.dtype.is_int_signed():
+        y = 1
+    elif x.dtype.is_int_unsigned():
+        y = 2
+    else:
+        y = 3
+
+
+def test_bits_of_truth_values_are_one():
+    for size in (3, 4, 5):
+        x = torch.arange(1, size + 1)
+        found = ninetoothed.make(
+            lambda x, s, y: (x.tile((-1,)), s, y.tile((1,))),
+            by_exclusive_or,
+            (Tensor(1, shape=(size,)), Tensor(0), Tensor(1)),
+        )
+        y = torch.zeros(1)
+        found(x, 0, y)
+        assert y.tolist() == [(size - 1) % 2 == 0]
+
+
+def test_an_integer_type_says_whether_it_has_a_sign():
+    kernel = ninetoothed.make(
+        lambda x, s, y: (x.tile((4,)), s, y.tile((4,))), of_kinds, (Tensor(1), Tensor(0), Tensor(1))
+    )
+    for dtype, expected in ((torch.int8, 1), (torch.uint8, 2), (torch.bool, 2), (torch.float16, 3)):
+        y = torch.zeros(1)
+        kernel(torch.ones(1, dtype=dtype), 0, y)
+        assert y.tolist() == [expected], dtype

@@ -216,10 +216,21 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     value = chosen()
     if not isinstance(test, (Tile, Size)):
         return value
-    both = value, rest()
-    if all(isinstance(each, bool | int | float) for each in both):
-        if type(value) is type(both[1]) and type(value) is not Size and value == both[1]:
+    return _chosen(value, rest())
+
+
+def _chosen(value: Any, other: Any) -> Any:
+    """What a running kernel chose of two: numbers beside one another are the kernel's."""
+    both = value, other
+    if type(value) in (tuple, list) and type(other) is type(value) and len(value) == len(other):
+        return type(value)(map(_chosen, *both))
+    are_literal = [isinstance(each, bool | int | float) for each in both]
+    if all(are_literal) and type(value) is type(other) and type(value) is not Size:
+        if value == other:
             return value
+    if any(are_literal) and all(
+        isinstance(v, Tile) for v, known in zip(both, are_literal) if not known
+    ):
         return _function("where")(Tile.of(True, dtypes.bool), *both)
     numbers = [isinstance(v, (Tile, int, float)) and not getattr(v, "ndim", 0) for v in both]
     tiles = [isinstance(v, Tile) and v.ndim > 0 for v in both]
