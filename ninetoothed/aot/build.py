@@ -171,9 +171,23 @@ def _written(
     torch_library: str | None = None,
     libraries: Sequence[str] = (),
 ) -> Built:
-    """A folder with everything."""
+    """A folder with everything.
+
+    Raises:
+        ArgumentError: a name is none that C and C++ have, or the folder cannot be made.
+    """
+    if name == "launch":
+        raise ArgumentError(
+            "a kernel that is built is not called 'launch', of which C's `launch_launch` would mean two things: "
+            "give another `kernel_name`"
+        )
+    if torch_library is not None and not (torch_library.isidentifier() and torch_library.isascii()):
+        raise ArgumentError(f"`torch_library` is a name in ASCII, not {torch_library!r}")
     folder = directory() / "ahead" / name if output_dir is None else Path(output_dir)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"{str(folder)!r} cannot be written to: {error}") from None
     units = tuple(unit for _, unit in chosen)
     files: dict[str, str | bytes] = {path.name: path.read_bytes() for path in packaging.RUNTIME}
     sources = []

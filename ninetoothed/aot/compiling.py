@@ -74,6 +74,8 @@ def checked_targets(targets: Sequence[str] | None) -> tuple[str, ...]:
     if targets is None:
         variable = os.environ.get("NINETOOTHED_TARGETS", "")
         targets = [t.strip() for t in variable.split(",") if t.strip()] or TARGETS
+    if not targets:
+        raise ArgumentError(f"`build` needs at least one target. There are {', '.join(known)}.")
     for target in targets:
         if target not in known:
             raise ArgumentError(

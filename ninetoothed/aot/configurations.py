@@ -97,6 +97,11 @@ def _in_c(name: str, value: Any) -> str:
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, int):
+        if not -(2**31) <= value < 2**31:
+            raise ArgumentError(
+                f"a configuration's `{name}` is {value}, and a caller in C gives an int of 32 bits for it. Name it in "
+                "meta_parameters, or bind it in premake."
+            )
         return str(int(value))
     called = getattr(value, "name", value) if not isinstance(value, str) else value
     called = str(called).rpartition(".")[2]

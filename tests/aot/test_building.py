@@ -298,11 +298,26 @@ def test_what_is_equal_is_compiled_once(tmp_path: Path) -> None:
             [((ninetoothed.float16, (1, 2)), {}, {})],
             r"`BLOCK_SIZE` is \(1, 2\); a caller in C gives an integer",
         ),
+        ([((ninetoothed.float16, 2**40), {}, {})], "is 1099511627776, and .* an int of 32 bits"),
     ],
 )
 def test_a_configuration_that_is_none(configs: Any, text: str, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=text):
         build(premake_silu, configs, output_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"kernel_name": "launch"}, "not called 'launch'.*give another `kernel_name`"),
+        ({"torch_library": "a b"}, "`torch_library` is a name in ASCII, not 'a b'"),
+        ({"targets": ()}, "at least one target.*sm_90"),
+        ({"output_dir": HERE / "making.py"}, "making.py' cannot be written to"),
+    ],
+)
+def test_what_cannot_be_built(options: Any, text: str, tmp_path: Path) -> None:
+    with labelled(), pytest.raises(ArgumentError, match=text):
+        build(premake_silu, [((), {}, {})], **{"output_dir": tmp_path, **options})
 
 
 @pytest.mark.parametrize(

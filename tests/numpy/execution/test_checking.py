@@ -51,6 +51,17 @@ def test_elements_that_nothing_is_stored_to_are_reported():
         make(copy, arrangement)(x, out)
 
 
+def test_an_output_of_which_no_element_is_stored_to_is_reported():
+    def beyond(x, out):
+        out = x[5]
+
+    kernel = ninetoothed.make(
+        lambda x, out: (x.tile((-1,)), out.tile((4,))), beyond, (Tensor(1), Tensor(1))
+    )
+    with check(), pytest.raises(UnwrittenOutputError, match="4 of its 4 elements"):
+        kernel(torch.arange(3.0), torch.empty(4))
+
+
 def test_an_element_that_two_lanes_store_to_is_reported():
     def application(x, out):
         out.source[x] = out.source[x] + 1

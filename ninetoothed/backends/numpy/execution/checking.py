@@ -61,6 +61,7 @@ class Recorder:
         self._writers: dict[Memory, np.ndarray] = {}
         self._readers: dict[Memory, np.ndarray] = {}
         self._places: dict[tuple[Memory, bool], errors.Location | None] = {}
+        self._stored: set[Memory] = set()
         self._has_atomics = False
 
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
@@ -82,6 +83,7 @@ class Recorder:
             self._has_atomics = True
             programs[touched] = _ATOMIC
             return
+        self._stored.add(memory)
         conflicts = (before >= 0) & (before != program)
         if conflicts.any():
             place = int(np.flatnonzero(conflicts)[0])
@@ -102,7 +104,7 @@ class Recorder:
             # By these, programs may wait for each other.
             self._check_order()
         for memory, writers in self._writers.items():
-            if (writers < 0).all():
+            if memory not in self._stored:
                 # Atomics add to what is there: an element that none meets is right as it is.
                 continue
             elements = element_indices(memory.shape, memory.strides) + memory.origin
