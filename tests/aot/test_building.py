@@ -307,20 +307,6 @@ def test_a_configuration_that_is_none(configs: Any, text: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"kernel_name": "launch"}, "not called 'launch'.*give another `kernel_name`"),
-        ({"torch_library": "a b"}, "`torch_library` is a name in ASCII, not 'a b'"),
-        ({"targets": ()}, "at least one target.*sm_90"),
-        ({"output_dir": HERE / "making.py"}, "making.py' cannot be written to"),
-    ],
-)
-def test_what_cannot_be_built(options: Any, text: str, tmp_path: Path) -> None:
-    with labelled(), pytest.raises(ArgumentError, match=text):
-        build(premake_silu, [((), {}, {})], **{"output_dir": tmp_path, **options})
-
-
-@pytest.mark.parametrize(
     ("premake", "tuned", "text"),
     [
         (None, (), "takes a function that gives what `make` takes, not None"),

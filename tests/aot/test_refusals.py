@@ -1,4 +1,4 @@
-"""What a call may not be: each with its code, and a message that names the argument."""
+"""What a call, and what is built, may not be: each with its code, and a message that names the argument."""
 
 from __future__ import annotations
 
@@ -13,8 +13,22 @@ import pytest
 
 pytest.importorskip("triton", reason="needs Triton")
 
+from ninetoothed.aot.build import build  # noqa: E402
+from ninetoothed.errors import ArgumentError  # noqa: E402
 from tests.aot import calls  # noqa: E402
-from tests.aot.making import Loaded, built, built_of, driver, environment, library, needs_cc, run  # noqa: E402
+from tests.aot.kernels import PREMAKES  # noqa: E402
+from tests.aot.making import (  # noqa: E402
+    HERE,
+    Loaded,
+    built,
+    built_of,
+    driver,
+    environment,
+    labelled,
+    library,
+    needs_cc,
+    run,
+)
 from tests.aot.reference import View  # noqa: E402
 
 pytestmark = needs_cc
@@ -405,3 +419,17 @@ def test_a_device_of_amd_runs_its_binaries(runs: str, said: str, folder: Path) -
         env={**environment(None), "PYTHONPATH": str(Path.cwd())},
     )
     assert printed.startswith(said), printed
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"kernel_name": "launch"}, "not called 'launch'.*give another `kernel_name`"),
+        ({"torch_library": "a b"}, "`torch_library` is a name in ASCII, not 'a b'"),
+        ({"targets": ()}, "at least one target.*sm_90"),
+        ({"output_dir": HERE / "making.py"}, "making.py' cannot be written to"),
+    ],
+)
+def test_what_cannot_be_built(options: Any, text: str, tmp_path: Path) -> None:
+    with labelled(), pytest.raises(ArgumentError, match=text):
+        build(PREMAKES["silu"], [((), {}, {})], **{"output_dir": tmp_path, **options})
