@@ -9,6 +9,7 @@ import ast
 import functools
 import inspect
 import linecache
+import weakref
 from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -29,6 +30,9 @@ _FILES_KEPT = 64
 
 #: Where statements of a statement stand, in the order of the text.
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+
+#: By the identity of a function's code: what it was compiled from, once it was read.
+_trees: dict[int, tuple[weakref.ref[CodeType], ast.FunctionDef]] = {}
 
 #: By file: PyTorch's compiler empties `linecache`, and what kernels are compiled from must stay.
 _generated: dict[str, str] = {}
@@ -123,15 +127,12 @@ def read(function: Callable[..., Any]) -> FunctionSource:
             f"{function!r}. Hand the plain function over."
         )
     code = plain.__code__
-    linecache.checkcache(code.co_filename)
     if inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain):
         raise ApplicationError(
             f"{plain.__qualname__!r} is an `async def`: a program waits for nothing. Write `def`.",
             Location(code.co_filename, code.co_firstlineno),
         )
-    lines = linecache.getlines(code.co_filename, plain.__globals__)
-    text = _generated.get(code.co_filename) or "".join(lines)
-    tree = _find(code, text) if text else None
+    tree = _tree_of(code, plain.__globals__)
     if tree is None:
         raise ApplicationError(
             f"The source of {plain.__qualname__!r} was not found, and a kernel is compiled from "
@@ -141,6 +142,21 @@ def read(function: Callable[..., Any]) -> FunctionSource:
             Location(code.co_filename, code.co_firstlineno),
         )
     return FunctionSource(plain, tree, code.co_filename)
+
+
+def _tree_of(code: CodeType, namespace: dict[str, Any]) -> ast.FunctionDef | None:
+    """The definition that a function's code was compiled from; what it was stays, whatever becomes of the file."""
+    kept = _trees.get(id(code))
+    if kept is not None and kept[0]() is code:
+        return kept[1]
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, namespace)
+    text = _generated.get(code.co_filename) or "".join(lines)
+    tree = _find(code, text) if text else None
+    if tree is not None:
+        number = id(code)
+        _trees[number] = weakref.ref(code, lambda _: _trees.pop(number, None)), tree
+    return tree
 
 
 def own_function(function: Any) -> Any:

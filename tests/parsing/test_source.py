@@ -161,6 +161,19 @@ def test_a_file_that_has_changed_since_is_noticed(tmp_path):
         source.read(namespace["function"])
 
 
+def test_what_was_read_stays_when_its_file_changes(tmp_path):
+    path = tmp_path / "edited.py"
+    path.write_text("def function(x):\n    return x * 3\n")
+    namespace = {}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    before = source.read(namespace["function"])
+    path.write_text("def function(x):\n    return x * 4000\n")
+
+    assert source.read(namespace["function"]).tree is before.tree
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    assert ast.unparse(source.read(namespace["function"]).tree).endswith("x * 4000")
+
+
 def test_what_is_no_python_function_is_refused():
     with pytest.raises(ApplicationError, match="written in Python"):
         source.read(len)
