@@ -52,7 +52,7 @@ COUNT = int(os.environ.get("NINETOOTHED_AOT_CALLS", "1000"))
 #: What is asked of a call here, and what depends on element types alone.
 COMPARED = {
     *("holding", "unit_strides", "beyond", "wide", "is_long", "float8"),
-    *("comparisons", "size_ratios", "narrow_values"),
+    *("comparisons", "size_ratios", "narrow_values", "narrowest"),
 }
 
 
