@@ -132,6 +132,7 @@ def build(
             made.append((f"{name}_{number}", specializations, dict(configuration.arguments)))
         kernels.append(compiling.fastest(made, targets[-1]))
     assert name is not None
+    _check_names(name, torch_library)
     found = () if tuned is None else read_exported(tuned)
     units = compiling.units(kernels, targets, progress, compiling.Guidance(found, device))
     same_interface(units)
@@ -142,9 +143,21 @@ def build(
 def make_ahead(specializations: Specializations, output_dir: Any) -> Built:
     """`make` with ``caller="cuda"``: one kernel, compiled ahead of time; see `build`."""
     name = specializations.declaration.name
+    _check_names(name)
     kernels = [(name, specializations, dict[str, Any]())]
     units = compiling.units(kernels, compiling.checked_targets(None))
     return _written(name, [(None, units[0])], output_dir)
+
+
+def _check_names(name: str, torch_library: str | None = None) -> None:
+    """`ArgumentError` for names that C and C++ do not have, before anything is compiled."""
+    if name == "launch":
+        raise ArgumentError(
+            "a kernel that is built is not called 'launch', of which C's `launch_launch` would mean two things: "
+            "give another `kernel_name`"
+        )
+    if torch_library is not None and not (torch_library.isidentifier() and torch_library.isascii()):
+        raise ArgumentError(f"`torch_library` is a name in ASCII, not {torch_library!r}")
 
 
 def _check_caller(caller: str | None) -> None:
@@ -174,15 +187,8 @@ def _written(
     """A folder with everything.
 
     Raises:
-        ArgumentError: a name is none that C and C++ have, or the folder cannot be made.
+        ArgumentError: the folder cannot be made.
     """
-    if name == "launch":
-        raise ArgumentError(
-            "a kernel that is built is not called 'launch', of which C's `launch_launch` would mean two things: "
-            "give another `kernel_name`"
-        )
-    if torch_library is not None and not (torch_library.isidentifier() and torch_library.isascii()):
-        raise ArgumentError(f"`torch_library` is a name in ASCII, not {torch_library!r}")
     folder = directory() / "ahead" / name if output_dir is None else Path(output_dir)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -141,15 +141,17 @@ def _is_beyond(value: object, other: object) -> bool:
     type_ = _integer_type(other) if isinstance(other, tl.tensor) else None
     if type_ is None or not isinstance(value, int):
         return False
-    bits = type_.primitive_bitwidth - (0 if type_.is_int_unsigned() else 1)
-    return not (0 if type_.is_int_unsigned() else -(2**bits)) <= value < 2**bits
+    bits = type_.primitive_bitwidth
+    if type_.is_int_unsigned():
+        return not 0 <= value < 2**bits
+    return not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1)
 
 
 @triton.jit
 def _beside(value, other):
     """A number in the type that it has by itself, which Triton (3.9) does not give it beside narrower ones."""
     if _is_beyond(value, other):
-        return tl.full((), value, _integer_type(value))
+        return _held(value)
     else:
         return value
 

@@ -331,7 +331,7 @@ def test_arithmetic_on_lengths_of_sequences_cannot_overflow():
 
 @pytest.mark.parametrize("lengths", [(9, 3), (8, 3), (7, 3), (1, 1), (2, 0, 17)], ids=str)
 @pytest.mark.parametrize("size", [8, 16])
-def test_a_dense_tensor_is_as_long_as_the_longest_sequence(lengths, size):
+def test_a_dense_tensor_is_at_least_as_long_as_the_longest_sequence(lengths, size):
     def arranged(*tensors):
         return tuple(tensor.tile((1, size)) for tensor in tensors)
 

@@ -224,17 +224,13 @@ def _chosen(value: Any, other: Any) -> Any:
     both = value, other
     if type(value) in (tuple, list) and type(other) is type(value) and len(value) == len(other):
         return type(value)(map(_chosen, *both))
-    are_literal = [isinstance(each, bool | int | float) for each in both]
-    if all(are_literal) and type(value) is type(other) and type(value) is not Size:
-        if value == other:
-            return value
-    if any(are_literal) and all(
-        isinstance(v, Tile) for v, known in zip(both, are_literal) if not known
-    ):
-        return _function("where")(Tile.of(True, dtypes.bool), *both)
-    numbers = [isinstance(v, (Tile, int, float)) and not getattr(v, "ndim", 0) for v in both]
-    tiles = [isinstance(v, Tile) and v.ndim > 0 for v in both]
-    if not (any(numbers) and any(tiles)):
+    if not all(isinstance(each, Tile | bool | int | float) for each in both):
+        return value
+    are_tiles = [isinstance(each, Tile) for each in both]
+    if all(are_tiles) and (value.ndim > 0) == (other.ndim > 0):
+        return value
+    is_one = type(value) is type(other) and type(value) is not Size
+    if not any(are_tiles) and is_one and value == other:
         return value
     return _function("where")(Tile.of(True, dtypes.bool), *both)
 
