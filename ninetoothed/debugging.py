@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.symbols.expr import Symbol
 from ninetoothed.tensors.arrange import arranged_by
 from ninetoothed.tensors.evaluate import eval
@@ -89,13 +89,18 @@ def check(
         UnwrittenOutputError: elements of a tensor that is stored to are never stored to.
         OutOfRangeError: a float becomes an integer of a type that does not hold it.
         DifferingStoreError: the second backend stored something else.
-        DeviceError: no backend serves this kind of device, or there is none here.
+        DeviceError: no backend serves this kind of device, there is none here, or it is the NumPy backend's.
     """
     from ninetoothed.plugins import backend_for, backend_named
 
-    second = None
+    checking, second = backend_named("numpy"), None
     if isinstance(against, str):
         second = backend_for(against), against
     elif against is not None:
         second = against, against.device_kinds[0]
-    return backend_named("numpy").check(second, rtol, atol)
+    if second is not None and second[0] is checking:
+        raise DeviceError(
+            f"On {second[1]!r} kernels run on the backend {checking.name!r}, which is what is checked; "
+            "compare with another one, as against='cuda'."
+        )
+    return checking.check(second, rtol, atol)

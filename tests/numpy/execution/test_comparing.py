@@ -224,3 +224,9 @@ def test_it_ends_with_the_context():
     of_two(torch.arange(10.0))
     with check():
         of_two(torch.arange(10.0))
+
+
+@pytest.mark.parametrize("backend", ["cpu", backend_named("numpy")], ids=["kind", "backend"])
+def test_numpy_is_not_compared_with_itself(backend):
+    with pytest.raises(DeviceError, match=r"On 'cpu' .* compare with another one"):
+        check(against=backend)
