@@ -188,7 +188,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         # Literals become numbers of the kernel; Triton's interpreter would leave the one that it chooses a literal.
         are_literals = one.number is not None and other.number is not None
-        if is_constant(node.test, self.constants) or not (are_unlike(one, other) or are_literals):
+        # Of an undeclared scalar a call decides the kind.
+        are_open = one.is_scalar and other.is_scalar and "" in (one.kind, other.kind)
+        is_brought_together = are_unlike(one, other) or are_literals or are_open
+        if is_constant(node.test, self.constants) or not is_brought_together:
             return node
         if has_effect(node.body) or has_effect(node.orelse):
             return node

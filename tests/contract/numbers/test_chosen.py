@@ -210,3 +210,28 @@ def test_an_integer_type_says_whether_it_has_a_sign():
         y = torch.zeros(1)
         kernel(torch.ones(1, dtype=dtype), 0, y)
         assert y.tolist() == [expected], dtype
+
+
+def of_two_scalars(x, s, t, y):
+    y = (s if s > 5 else t) + 1
+
+
+def of_a_scalar_and_a_literal(x, s, t, y):
+    y = (s if s > 5 else 2.5) + 1
+
+
+@pytest.mark.parametrize("is_declared", [False, True])
+@pytest.mark.parametrize("application", [of_two_scalars, of_a_scalar_and_a_literal])
+def test_scalars_of_two_kinds_are_brought_to_one(application, is_declared):
+    dtypes = (ninetoothed.int32, ninetoothed.float32) if is_declared else (None, None)
+    s, t = (Tensor(0, dtype=dtype) for dtype in dtypes)
+    kernel = ninetoothed.make(
+        lambda x, s, t, y: (x.tile((4,)), s, t, y.tile((4,))),
+        application,
+        (Tensor(1), s, t, Tensor(1)),
+    )
+    x, y = torch.zeros(3), torch.empty(3, dtype=torch.float64)
+    # An integer of 32 bits would come round to the least one.
+    for given, expected in ((2**31 - 1, 2.0**31), (5, 3.5)):
+        kernel(x, given, 2.5, y)
+        assert y.tolist() == [expected] * 3

@@ -228,7 +228,8 @@ def _chosen(value: Any, other: Any) -> Any:
         return value
     are_tiles = [isinstance(each, Tile) for each in both]
     if all(are_tiles) and (value.ndim > 0) == (other.ndim > 0):
-        return value
+        if value.ndim or value.dtype is other.dtype:
+            return value
     is_one = type(value) is type(other) and type(value) is not Size
     if not any(are_tiles) and is_one and value == other:
         return value
