@@ -186,12 +186,11 @@ class _Rewriter(ast.NodeTransformer):
         """Where a compiler wants both values in one type and shape, the choice brings them there."""
         one, other = type_of(node.body), type_of(node.orelse)
         self.generic_visit(node)
-        # Literals become numbers of the kernel; Triton's interpreter would leave the one that it chooses a literal.
-        are_literals = one.number is not None and other.number is not None
-        # Of an undeclared scalar a call decides the kind.
-        are_open = one.is_scalar and other.is_scalar and "" in (one.kind, other.kind)
-        is_brought_together = are_unlike(one, other) or are_literals or are_open
-        if is_constant(node.test, self.constants) or not is_brought_together:
+        # Literals become numbers of the kernel, of the other one's type if that is none; Triton's interpreter would
+        # leave the one that it chooses a literal. Of an undeclared scalar a call decides the kind.
+        is_open = any(each.number is not None or not each.kind for each in (one, other))
+        are_open = one.is_scalar and other.is_scalar and is_open
+        if is_constant(node.test, self.constants) or not (are_unlike(one, other) or are_open):
             return node
         if has_effect(node.body) or has_effect(node.orelse):
             return node

@@ -362,13 +362,13 @@ def _value(
         return _tensor_at(value, _extent(argument), _TORCH_DTYPES[argument.dtype.name])
     if parameter.kind == "offsets":
         return _tensor_at(value, call.arguments[parameter.parameter].shape[0] + 1, torch.int64)
-    if isinstance(value, bool | float) and kind == "scalar":
+    if isinstance(value, int | float) and kind == "scalar":
         return _number(value, tl.str_to_ty(call.scalars[parameter.parameter].signature, None))
     return value
 
 
 def _number(value: float, dtype: Any) -> Any:
-    """A floating-point number as a device has it, of a type; the interpreter leaves it Python's."""
+    """A number as a device has it, of a type; the interpreter leaves it Python's."""
     held = np.array([value], triton.runtime.interpreter._get_np_dtype(dtype))
     return tl.tensor(triton.runtime.interpreter.TensorHandle(held, dtype), dtype)
 

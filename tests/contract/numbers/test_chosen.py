@@ -235,3 +235,31 @@ def test_scalars_of_two_kinds_are_brought_to_one(application, is_declared):
     for given, expected in ((2**31 - 1, 2.0**31), (5, 3.5)):
         kernel(x, given, 2.5, y)
         assert y.tolist() == [expected] * 3
+
+
+def by_or(x, s, y):
+    y = (s or 100) + 100
+
+
+def by_and(x, s, y):
+    y = (s and 100) + 100
+
+
+def by_a_literal(x, s, y):
+    y = (100 if s > 5 else s) + 100
+
+
+@pytest.mark.parametrize(
+    "application, expected",
+    [(by_or, (-56, 105, -56)), (by_and, (100, -56, -56)), (by_a_literal, (100, 105, -56))],
+)
+def test_a_literal_beside_a_narrow_scalar_is_of_its_type(application, expected):
+    kernel = ninetoothed.make(
+        lambda x, s, y: (x.tile((4,)), s, y.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0, dtype=ninetoothed.int8), Tensor(1)),
+    )
+    for s, value in zip((0, 5, 100), expected, strict=True):
+        y = torch.full((3,), torch.nan)
+        kernel(torch.zeros(3), s, y)
+        assert y.tolist() == [value] * 3, s

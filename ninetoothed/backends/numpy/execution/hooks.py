@@ -193,11 +193,11 @@ def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
                     caller_location(),
                 )
             return _function(name)(left, right)
-        chosen = right if bool(left) is on else left
+        chosen, rest = (right, left) if bool(left) is on else (left, right)
+        if isinstance(left, Tile | Size):
+            chosen = _chosen(chosen, rest)
         missing = [mask for v in (left, right) if isinstance(v, Tile) for mask in v.validity]
-        # What the running kernel chose, a number that is written too, it knows alone.
-        is_chosen = isinstance(left, Tile | Size) and isinstance(chosen, bool | int | float)
-        if not missing and not is_chosen:
+        if not missing:
             return chosen
         # It exists where both do.
         kept = as_tile(chosen)
