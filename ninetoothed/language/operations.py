@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
+from ninetoothed.language import dtypes
 from ninetoothed.language.derivatives import RULES, Rule
+from ninetoothed.language.dtypes import DType
 from ninetoothed.records import dataclass
 
 Kind = Literal[
@@ -92,6 +94,7 @@ class Operation:
             two of an element-wise operation. ``"zero"``, ``"one"``, ``"lowest"``, ``"highest"``.
         zero: which zero operands make an element-wise result zero.
         results: how many values it gives.
+        result: the element type of what it gives, where that is one whatever it is given.
         places: where its arguments stand.
         operands: what the values among its first arguments are called, by which a call may name them.
         gives_positions: whether a reduction gives places instead of values.
@@ -115,6 +118,7 @@ class Operation:
     identity: str | None = None
     zero: Zero = "none"
     results: int = 1
+    result: DType | None = None
     places: Mapping[str, int] = field(default_factory=dict)
     operands: tuple[str, ...] = ()
     gives_positions: bool = False
@@ -174,9 +178,18 @@ def _scan(identity: str, operand: str = "input", **properties: Any) -> Operation
     return Operation("scan", home="standard", shape="scanned", identity=identity, **properties)
 
 
+def _order(identity: str, **properties: Any) -> Operation:
+    properties |= {"identity": identity, "operands": _X}
+    return Operation("sort", home="standard", shape="sorted", **properties)
+
+
 def _rearrangement(shape: Shape, **properties: Any) -> Operation:
     properties = {"operands": _INPUT, **properties}
     return Operation("rearrangement", shape=shape, member_of="tile", **properties)
+
+
+def _movement(shape: Shape, operands: tuple[str, ...], **properties: Any) -> Operation:
+    return Operation("movement", shape=shape, operands=operands, **properties)
 
 
 _OF_INPUT: dict[str, Any] = {"operands": _INPUT, "member_of": "tile"}
@@ -244,20 +257,9 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         "associative_scan",
         Operation("scan", shape="scanned", places={"axis": 1, "combine_fn": 2}, **_OF_INPUT),
     ),
-    (
-        "sort",
-        Operation(
-            "sort",
-            home="standard",
-            shape="sorted",
-            identity="last",
-            places={"descending": 2},
-            operands=_X,
-            member_of="tile",
-        ),
-    ),
-    ("topk", Operation("sort", home="standard", shape="sorted", identity="lowest", operands=_X)),
-    ("bitonic_merge", Operation("sort", home="standard")),
+    ("sort", _order("last", places={"descending": 2}, member_of="tile")),
+    ("bitonic_merge", _order("last", places={"descending": 2})),
+    ("topk", _order("lowest")),
     ("histogram", Operation("other", shape="counted", places={"mask": 2}, **_OF_INPUT)),
     ("dot", Operation("product", shape="product", identity="zero", operands=_INPUTS)),
     ("dot_scaled", Operation("product")),
@@ -270,29 +272,14 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ("view", _rearrangement("reshaped", places={"shape": 1}, triton="reshape")),
     ("ravel", _rearrangement("raveled", home="standard", operands=_X)),
     ("item", _rearrangement("unknown", home="", operands=())),
-    ("broadcast", Operation("movement", shape="broadcast both", results=2, operands=_INPUTS)),
-    ("cat", Operation("movement", shape="concatenated", operands=_INPUTS)),
-    ("join", Operation("movement", shape="joined", operands=("a", "b"))),
-    (
-        "interleave",
-        Operation("movement", home="standard", shape="interleaved", operands=("a", "b")),
-    ),
-    (
-        "flip",
-        Operation("movement", home="standard", shape="flipped", operands=_X, member_of="tile"),
-    ),
-    ("split", Operation("movement", shape="halved", operands=("a",), member_of="tile")),
+    ("broadcast", _movement("broadcast both", _INPUTS, results=2)),
+    ("cat", _movement("concatenated", _INPUTS)),
+    ("join", _movement("joined", ("a", "b"))),
+    ("interleave", _movement("interleaved", ("a", "b"), home="standard")),
+    ("flip", _movement("flipped", _X, home="standard", member_of="tile")),
+    ("split", _movement("halved", ("a",), member_of="tile")),
     # As a method of a descriptor it reads memory.
-    (
-        "gather",
-        Operation(
-            "movement",
-            effect="reads",
-            shape="gathered",
-            operands=("src", "index"),
-            member_of="tile",
-        ),
-    ),
+    ("gather", _movement("gathered", ("src", "index"), effect="reads", member_of="tile")),
     # From nothing.
     ("full", Operation("creation", shape="created", places={"shape": 0})),
     ("zeros", Operation("creation", home="standard", shape="created", places={"shape": 0})),
@@ -340,11 +327,10 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
         _elementwise("libdevice", zero="all", is_transcendental=True),
     ),
     (
-        """acos acosh atan2 cos cosh cospi erfc erfcinv erfcx erfinv exp
-        exp10 exp2 fast_cosf fast_exp10f fast_expf fast_log10f fast_log2f fast_logf fast_powf
-        fast_sinf fast_tanf fast_tanhf hypot lgamma log log10 log2 norm3d norm4d normcdf
-        normcdfinv pow rcbrt rhypot rnorm3d rnorm4d rsqrt rsqrt_rn sinpi sqrt_rd sqrt_ru sqrt_rz
-        tgamma """,
+        """acos acosh atan2 cos cosh cospi erfc erfcinv erfcx erfinv exp exp10 exp2 fast_cosf
+        fast_exp10f fast_expf fast_log10f fast_log2f fast_logf fast_powf fast_sinf fast_tanf
+        fast_tanhf hypot lgamma log log10 log2 norm3d norm4d normcdf normcdfinv pow rcbrt rhypot
+        rnorm3d rnorm4d rsqrt rsqrt_rn sinpi sqrt_rd sqrt_ru sqrt_rz tgamma""",
         _elementwise("libdevice", is_transcendental=True),
     ),
     (
@@ -353,23 +339,30 @@ _ROWS: tuple[tuple[str, Operation], ...] = (
     ),
     ("div_rn", _elementwise("libdevice", zero="first")),
     (
-        """add_rd add_rn add_ru add_rz brev byte_perm clz copysign div_rd div_ru div_rz
-        double2float_rd double2float_rn double2float_ru double2float_rz double2hiint double2int_rd
-        double2int_rn double2int_ru double2int_rz double2ll_rd double2ll_rn double2ll_ru
-        double2ll_rz double2loint double2uint_rd double2uint_rn double2uint_ru double2uint_rz
-        double2ull_rd double2ull_rn double2ull_ru double2ull_rz double_as_longlong fast_dividef fdim
-        ffs finitef float2int_rd float2int_rn float2int_ru float2int_rz float2ll_rd float2ll_rn
-        float2ll_ru float2ll_rz float2uint_rd float2uint_rn float2uint_ru float2uint_rz
-        float2ull_rd float2ull_rn float2ull_ru float2ull_rz float_as_int float_as_uint fma fma_rd
-        fma_rn fma_ru fma_rz fmod hadd hiloint2double ilogb int2double_rn int2float_rd int2float_rn
-        int2float_ru int2float_rz int_as_float isfinited isinf isnan ldexp ll2double_rd ll2double_rn
-        ll2double_ru ll2double_rz ll2float_rd ll2float_rn ll2float_ru ll2float_rz llrint llround
-        logb longlong_as_double mul24 mul_rd mul_rn mul_ru mul_rz mulhi nextafter popc rcp64h rcp_rd
-        rcp_rn rcp_ru rcp_rz remainder rhadd sad saturatef scalbn signbit sub_rd sub_rn sub_ru
-        sub_rz uint2double_rn uint2float_rd uint2float_rn uint2float_ru uint2float_rz uint_as_float
-        ull2double_rd ull2double_rn ull2double_ru ull2double_rz ull2float_rd ull2float_rn
-        ull2float_ru ull2float_rz""",
+        """add_rd add_rn add_ru add_rz brev copysign div_rd div_ru div_rz double2float_rd
+        double2float_rn double2float_ru double2float_rz fast_dividef fdim fma fma_rd fma_rn fma_ru
+        fma_rz fmod hadd hiloint2double int2double_rn int2float_rd int2float_rn int2float_ru
+        int2float_rz int_as_float ldexp ll2double_rd ll2double_rn ll2double_ru ll2double_rz
+        ll2float_rd ll2float_rn ll2float_ru ll2float_rz logb longlong_as_double mul24 mul_rd mul_rn
+        mul_ru mul_rz mulhi nextafter rcp64h rcp_rd rcp_rn rcp_ru rcp_rz remainder rhadd sad
+        saturatef scalbn sub_rd sub_rn sub_ru sub_rz uint2double_rn uint2float_rd uint2float_rn
+        uint2float_ru uint2float_rz uint_as_float ull2double_rd ull2double_rn ull2double_ru
+        ull2double_rz ull2float_rd ull2float_rn ull2float_ru ull2float_rz""",
         _elementwise("libdevice"),
+    ),
+    ("finitef isfinited isinf isnan", _elementwise("libdevice", result=dtypes.bool)),
+    (
+        """byte_perm clz double2hiint double2int_rd double2int_rn double2int_ru double2int_rz
+        double2loint double2uint_rd double2uint_rn double2uint_ru double2uint_rz ffs float2int_rd
+        float2int_rn float2int_ru float2int_rz float2uint_rd float2uint_rn float2uint_ru
+        float2uint_rz float_as_int float_as_uint ilogb popc signbit""",
+        _elementwise("libdevice", result=dtypes.int32),
+    ),
+    (
+        """double2ll_rd double2ll_rn double2ll_ru double2ll_rz double2ull_rd double2ull_rn
+        double2ull_ru double2ull_rz double_as_longlong float2ll_rd float2ll_rn float2ll_ru
+        float2ll_rz float2ull_rd float2ull_rn float2ull_ru float2ull_rz llrint llround""",
+        _elementwise("libdevice", result=dtypes.int64),
     ),
 )
 

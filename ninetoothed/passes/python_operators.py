@@ -203,6 +203,7 @@ class _Rewriter(ast.NodeTransformer):
         is_counting = operation is not None and operation.name in _COUNTING_FUNCTIONS
         are_truth = [type_of(each).kind == "bool" for each in _two(node)]
         is_condition = called_name(node) != "where" or type_of(node.args[0]).kind == "bool"
+        self.through_pointers(node)
         self.generic_visit(node)
         if not is_condition:
             node.args[0] = _compared(node.args[0], ast.NotEq())
@@ -218,6 +219,23 @@ class _Rewriter(ast.NodeTransformer):
         if is_counting and all(are_truth):
             return language(called_name(node), [_counted(x) for x in _two(node)], node)
         return _chosen(node) if called_name(node) == "where" else node
+
+    def through_pointers(self, node: ast.Call) -> None:
+        """What is stored where truth values are, or stands where none are read, is whether it is not 0."""
+        named = {"store": ("value", 1), "load": ("other", 2)}.get(called_name(node) or "")
+        given = Given(node)
+        pointer = given.node_of("pointer", 0)
+        if named is None or pointer is None or type_of(pointer).pointed is not dtypes.bool:
+            return
+        value = given.node_of(*named)
+        if value is None or (isinstance(value, ast.Constant) and value.value is None):
+            return
+        if type_of(value).kind == "bool":
+            return
+        truth = _compared(value, ast.NotEq())
+        node.args = [truth if each is value else each for each in node.args]
+        for keyword in node.keywords:
+            keyword.value = truth if keyword.value is value else keyword.value
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         types = [type_of(value) for value in node.values]

@@ -18,8 +18,8 @@ from ninetoothed.program.nodes import (
     SourceLoad,
     SourcePointer,
 )
-from ninetoothed.program.typed_calls import Call, literal, no_cast, not_stored
-from ninetoothed.program.types import NOTHING, UNKNOWN, ValueType, may_fit, type_of
+from ninetoothed.program.typed_calls import Call, literal, no_cast, not_held, not_stored
+from ninetoothed.program.types import NOTHING, UNKNOWN, ValueType, may_fit, of_dtype, type_of
 
 _OF_BITS = ("atomic_and", "atomic_or", "atomic_xor")
 
@@ -49,6 +49,8 @@ def atomic(call: Call, operation: Operation) -> ValueType:
     for what, each in (*(("value", value) for value in stored), ("mask", mask)):
         if not may_fit(each.shape, shape):
             call.refuse(not_stored(each, place, shape, what))
+    if pointed := call.type(0).pointed:
+        return of_dtype(pointed, shape)
     return replace(call.type(0), is_natural=False, number=None)
 
 
@@ -60,7 +62,13 @@ def pointed(call: Call, operation: Operation) -> ValueType:
         value, shape = call.named(what, place), call.type(0).shape
         if not may_fit(value.shape, shape):
             call.refuse(not_stored(value, "what the pointer names", shape, what))
-    return NOTHING if is_store else UNKNOWN
+    pointed = call.type(0).pointed
+    given = call.named("value", 1) if is_store else call.named("other", 2)
+    if reason := not_held(given.number, pointed, "what the pointer names"):
+        call.refuse(reason)
+    if is_store:
+        return NOTHING
+    return UNKNOWN if pointed is None else of_dtype(pointed, call.type(0).shape)
 
 
 def checked(call: Call, operation: Operation) -> ValueType:

@@ -196,7 +196,8 @@ class Expressions:
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
         if reason := refusal(left, op, right):
             self.refuse(node, reason)
-        result = together([left, right], shape, division)
+        pointed = left.pointed or right.pointed
+        result = replace(together([left, right], shape, division), pointed=pointed)
         if isinstance(op, ast.BitAnd):
             either = left.is_natural or right.is_natural
             return replace(result, is_natural=either and result.kind in ("int", "bool"))
@@ -427,7 +428,7 @@ _EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
     nodes.SourceLoad: Expressions._source_load,
     nodes.ElementPlace: Expressions._element_load,
     nodes.SourcePlace: Expressions._source_load,
-    nodes.SourcePointer: lambda expressions, node: ValueType(()),
+    nodes.SourcePointer: lambda e, node: ValueType((), pointed=e.dtype_of(node.parameter)),
     nodes.Offsets: Expressions._offsets,
     nodes.Mask: Expressions._mask,
     nodes.Within: Expressions._within,

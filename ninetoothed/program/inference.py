@@ -14,7 +14,6 @@ from typing import Any
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
-from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.expression_types import Expressions
@@ -34,6 +33,7 @@ from ninetoothed.program.typed_calls import (
     element,
     is_of_bits,
     no_cast,
+    not_held,
     not_stored,
     returned,
     retyped_by,
@@ -254,15 +254,8 @@ class Inference(Expressions):
             )
         if reason := no_cast(type_of(node.value), dtype):
             self.refuse(node, reason)
-        if not isinstance(number, int) or dtype is None or dtype.kind not in ("int", "uint"):
-            return
-        least, most = integer_bounds(dtype)
-        if not least <= number <= most:
-            self.refuse(
-                node,
-                f"The number {number} does not fit {parameter!r}, whose elements are {dtype}, {least} to "
-                f"{most}. To keep its lowest bits, cast it: `ntl.cast({number}, ntl.{dtype.triton_name})`.",
-            )
+        if reason := not_held(number, dtype, repr(parameter)):
+            self.refuse(node, reason)
 
     def _store(self, node: Store) -> None:
         value = self.of(node.value)

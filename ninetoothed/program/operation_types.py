@@ -67,8 +67,6 @@ def type_of_call(call: Call, operation: Operation) -> ValueType:
 def _unknown(call: Call, operation: Operation) -> ValueType:
     if operation.name == "item":
         return replace(call.type(0), shape=(), number=None)
-    if operation.kind == "sort" and (reason := too_narrow(call.type(0))):
-        call.refuse(reason)
     return UNKNOWN
 
 
@@ -129,7 +127,7 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
         return replace(TRUTH, shape=shape)
     if operation.home in ("math", "standard"):
         return replace(found, is_natural=False)
-    return ValueType(shape)
+    return of_dtype(operation.result, shape)
 
 
 def _unyielding(operands: list[ValueType]) -> list[ValueType]:

@@ -10,6 +10,7 @@ from typing import Any
 from ninetoothed.errors import ApplicationError, near
 from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
+from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location, walk
 from ninetoothed.program.types import (
@@ -246,6 +247,19 @@ def shown(*types: ValueType) -> str:
     """Shapes as an error has them."""
     return " and ".join(
         str(each)[str(each).find("[") :] if each.shape else "a number" for each in types
+    )
+
+
+def not_held(number: object, dtype: DType | None, place: str) -> str:
+    """Why a literal does not fit elements of a type; ``""`` where it does, or that is not known."""
+    if not isinstance(number, int) or dtype is None or dtype.kind not in ("int", "uint"):
+        return ""
+    least, most = integer_bounds(dtype)
+    if least <= number <= most:
+        return ""
+    return (
+        f"The number {number} does not fit {place}, whose elements are {dtype}, {least} to {most}. "
+        f"To keep its lowest bits, cast it: `ntl.cast({number}, ntl.{dtype.triton_name})`."
     )
 
 

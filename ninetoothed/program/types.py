@@ -47,6 +47,7 @@ class ValueType:
             symbol of the integer.
         least_bits: of integers of no known type, how many bits they have at least; 0 where that is not known.
         items: of a tuple of values, theirs.
+        pointed: of pointers, the type of the elements that they point to, where that is known.
         validity: where it holds an element: where all of these masks hold. Known once padding has been
             followed (`passes.mask_padding`).
     """
@@ -58,6 +59,7 @@ class ValueType:
     number: Any = None
     least_bits: int = 0
     items: tuple[ValueType, ...] | None = None
+    pointed: DType | None = None
     validity: tuple[TileMask, ...] = field(default=(), compare=False)
 
     @property

@@ -18,7 +18,7 @@ from ninetoothed.backends.triton.division import (  # noqa: F401
     natural_quotient,
     natural_remainder,
 )
-from ninetoothed.backends.triton.orders import histogram, sort, topk  # noqa: F401
+from ninetoothed.backends.triton.orders import bitonic_merge, histogram, sort, topk  # noqa: F401
 from ninetoothed.backends.triton.python_numbers import (  # noqa: F401
     MINUS_ZERO,
     as_float,

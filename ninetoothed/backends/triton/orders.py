@@ -60,6 +60,15 @@ def sort(x, dim: tl.constexpr = None, descending: tl.constexpr = False):
         return tl.sort(x, dim, descending)
 
 
+@triton.jit
+def bitonic_merge(x, dim: tl.constexpr = None, descending: tl.constexpr = False):
+    """`sort` of what rises and then falls along its last dimension, or is turned round so."""
+    if _is_keyed(x.dtype):
+        return _of_keys(tl.bitonic_merge(_keys(x), dim, descending), x.dtype)
+    else:
+        return tl.bitonic_merge(x, dim, descending)
+
+
 @triton.constexpr_function
 def _is_within(count: int, size: int) -> bool:
     return 1 <= count <= size and count & (count - 1) == 0

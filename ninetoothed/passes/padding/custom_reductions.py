@@ -49,9 +49,51 @@ def call(
     assert isinstance(function, nodes.ExternRef)
     identity = _identity(analysis.helpers.get(function.name))
     if identity is not None and value.items is None and not any(map(may_be_stored, validity)):
-        arguments.mask(0, identity)
-        return node, result
+        sizes = _sizes(analysis, validity, arguments, operation)
+        if sizes is not None:
+            arguments.mask(0, identity)
+            return (node if identity == "zero" else _of_some(arguments, sizes)), result
     return _accompanied(analysis, node, arguments, validity, function, values), result
+
+
+def _sizes(
+    analysis: Knowledge, validity: list[TileMask], arguments: Arguments, operation: Operation
+) -> list[ast.expr] | None:
+    """How many elements there are along what is reduced, where that may be none; None where it is not known."""
+    axis = arguments.constant("axis", 1)
+    if operation.kind == "scan":
+        return []
+    sizes: list[ast.expr] = []
+    for mask in validity:
+        dims = mask.layout if axis is None else mask.layout[axis : axis + 1 or None]
+        tile, node = mask.origin.tile, arguments.node
+        for dim in dims:
+            if dim is None:
+                continue
+            if isinstance(tile, nodes.Within):
+                sizes.append(nodes.clone(tile.size))
+            elif type(tile) is nodes.TileRef:
+                size = analysis.draft.program.parameter(tile.parameter).levels[-1][dim]
+                if not isinstance(size, int):
+                    sizes.append(nodes.at(nodes.SymbolValue(symbol=size), node))
+            else:
+                return None
+    return sizes
+
+
+def _of_some(arguments: Arguments, sizes: list[ast.expr]) -> ast.expr:
+    """The call, and 0 where there is no element."""
+    node = arguments.node
+    if not sizes:
+        return node
+    found = arguments.named_alone("reduced", node)
+    count = sizes[0]
+    for size in sizes[1:]:
+        count = nodes.at(ast.BinOp(left=count, op=ast.Mult(), right=size), node)
+    zero = nodes.at(ast.Constant(value=0), node)
+    are_there = nodes.at(ast.Compare(left=count, ops=[ast.NotEq()], comparators=[zero]), node)
+    nothing = language("zeros_like", [nodes.clone(found)], node)
+    return language("where", [are_there, found, nothing], node)
 
 
 def results(

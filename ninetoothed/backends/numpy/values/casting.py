@@ -34,7 +34,22 @@ def cast_array(array: Array, source: DType, target: DType) -> Array:
         return array != source.numpy.type(0)
     if source.kind == "float" and target.kind != "float":
         return _float_to_integer(array, source, target)
+    if target is dtypes.bfloat16 and source.bits >= 32 and source is not dtypes.float32:
+        return _to_odd_float32(array).astype(target.numpy)
     return array.astype(target.numpy)
+
+
+def _to_odd_float32(array: Array) -> Array:
+    """The float32 of each number if there is one, else of the two beside it the one with an odd last bit.
+
+    What is rounded again, to fewer bits, is then as if it had been rounded once.
+    """
+    wide = np.asarray(array, dtype=np.float64)
+    narrow = wide.astype(np.float32)
+    is_even = narrow.view(np.int32) & 1 == 0
+    is_rounded = np.isfinite(narrow) & (narrow != wide) & is_even
+    toward = np.where(narrow < wide, np.float32(np.inf), np.float32(-np.inf))
+    return np.where(is_rounded, np.nextafter(narrow, toward), narrow)
 
 
 def _float_to_integer(array: Array, source: DType, target: DType) -> Array:

@@ -7,6 +7,7 @@ say what it is; what depends on a selection (``x[k]``) is computed where it is s
 from __future__ import annotations
 
 import ast
+import ctypes
 import functools
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -172,9 +173,15 @@ class Addresses:
         """What stands where a tensor has no element: ``other``, or 0."""
         other = self._emission.kernel.program.parameter(parameter).source.other
         other = 0 if other is None else other
+        facts = self._emission.facts
+        if parameter in facts.booleans:
+            return number(int(other != 0))
         if is_minus_zero(other):
             return self._emission.function("MINUS_ZERO")
-        return number(float(other) if parameter in self._emission.facts.float8 else other)
+        if (parameter, dtypes.float64) in facts.beside_float64 and _is_no_float32(other):
+            wide = element(dtypes.float64)
+            return language("full", ast.Tuple([], ast.Load()), number(other), wide)
+        return number(float(other) if parameter in facts.float8 else other)
 
     def store(self, tile: TileRef, value: ast.expr) -> ast.stmt:
         """Stores a value to a tile."""
@@ -378,3 +385,8 @@ class Addresses:
                 self._emission, parameter, access, self._prologue, **options
             )
         return self._positions[name, kind]
+
+
+def _is_no_float32(value: Any) -> bool:
+    """Whether a number would be rounded as a float32, which a compiler makes of each by itself."""
+    return isinstance(value, float) and value == value and ctypes.c_float(value).value != value

@@ -12,7 +12,7 @@ from ninetoothed.program.nodes import clone
 from ninetoothed.program.types import ValueType
 
 #: What is done by functions of the library that take the same arguments.
-_ORDERS = frozenset({"histogram", "sort", "topk"})
+_ORDERS = frozenset({"bitonic_merge", "histogram", "sort", "topk"})
 
 NAMES = frozenset({"cumsum", "cumprod", "associative_scan", "gather", "softmax", *_ORDERS})
 
