@@ -368,12 +368,19 @@ def _some(choose: random.Random, values: Sequence[Value]) -> dict[str, Any] | No
     return None if size < 4 else {"k": 1 << choose.randrange(1, size.bit_length() - 1)}
 
 
+def _a_direction(choose: random.Random, values: Sequence[Value]) -> dict[str, Any]:
+    return {"descending": choose.random() < 0.4}
+
+
+form("sort", "ntl.sort({0}, descending={descending})", "number tile", _sorted, _a_direction)
+# What is in order rises alone, and padding comes after it.
 form(
-    "sort",
-    "ntl.sort({0}, descending={descending})",
+    "merge",
+    "ntl.bitonic_merge(ntl.sort({0}), descending={descending})",
     "number tile",
     _sorted,
-    lambda choose, values: {"descending": choose.random() < 0.4},
+    _a_direction,
+    rows="bitonic_merge",
 )
 
 

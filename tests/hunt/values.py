@@ -25,7 +25,7 @@ class Ambiguous(Exception):
 RESHAPED = frozenset(("ravel", "flat", "flat view"))
 MOVED = RESHAPED | {
     *("gather", "cat", "interleave", "interleave by name", "join", "join by name", "split"),
-    *("sort", "topk"),
+    *("merge", "sort", "topk"),
 }
 
 #: The bits of a float's mantissa, the hidden one too, and what it holds at most here.

@@ -63,7 +63,10 @@ def sort(x, dim: tl.constexpr = None, descending: tl.constexpr = False):
 @triton.jit
 def bitonic_merge(x, dim: tl.constexpr = None, descending: tl.constexpr = False):
     """`sort` of what rises and then falls along its last dimension, or is turned round so."""
-    if _is_keyed(x.dtype):
+    # Of a single element Triton makes a tile without dimensions, which it has none of.
+    if x.shape[len(x.shape) - 1] == 1:
+        return x
+    elif _is_keyed(x.dtype):
         return _of_keys(tl.bitonic_merge(_keys(x), dim, descending), x.dtype)
     else:
         return tl.bitonic_merge(x, dim, descending)
