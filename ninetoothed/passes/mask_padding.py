@@ -26,13 +26,7 @@ from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores
 from ninetoothed.passes.padding.branches import Branches, names_in
 from ninetoothed.passes.padding.conditions import Condition, is_partial
-from ninetoothed.passes.padding.rounds import (
-    is_named,
-    is_product_onto,
-    stays_out,
-    target_names,
-    without_kept,
-)
+from ninetoothed.passes.padding.rounds import stays_out, target_names, without_kept
 from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
@@ -45,7 +39,7 @@ from ninetoothed.passes.padding.validity import (
 from ninetoothed.passes.rewriting import Draft, assign, choices_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import has_effect, names_assigned
+from ninetoothed.program.effects import called_name, has_effect, names_assigned
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.program.types import are_unlike, held, may_be_of_two_types
@@ -169,7 +163,7 @@ class _Analysis(Branches):
             return
         if isinstance(statement, ast.Assign) and self.adds_to_itself(statement):
             assert isinstance(statement.value, ast.BinOp)
-            added = "right" if is_named(statement.value.left, statement.targets[0]) else "left"
+            added = "right" if _is_named(statement.value.left, statement.targets[0]) else "left"
             node, value = self.visit(getattr(statement.value, added))
             setattr(statement.value, added, node)
             old = self.known.get(statement.targets[0].id, UNKNOWN)  # type: ignore[attr-defined]
@@ -198,7 +192,7 @@ class _Analysis(Branches):
             self.get(statement.target, value)
         elif isinstance(statement, ast.Assign):
             target = statement.targets[0]
-            if not (isinstance(target, ast.Name) and is_product_onto(statement.value, target.id)):
+            if not (isinstance(target, ast.Name) and _is_product_onto(statement.value, target.id)):
                 value = without_kept(value)
             value = self.since_the_round(target, value)
             self.get(target, typed(value, held(value.type)))
@@ -210,8 +204,8 @@ class _Analysis(Branches):
             isinstance(value, ast.BinOp)
             and isinstance(value.op, ast.Add | ast.Sub)
             and (
-                is_named(value.left, target)
-                or (isinstance(value.op, ast.Add) and is_named(value.right, target))
+                _is_named(value.left, target)
+                or (isinstance(value.op, ast.Add) and _is_named(value.right, target))
             )
         )
 
@@ -354,3 +348,16 @@ def _as_branches(statement: ast.stmt) -> ast.If:
         targets = [nodes.clone(target) for target in statement.targets]
         blocks.append([nodes.at(ast.Assign(targets=targets, value=value), statement)])
     return nodes.at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
+
+
+def _is_named(node: ast.expr, target: ast.expr) -> bool:
+    """Whether this reads the variable that is assigned."""
+    return isinstance(node, ast.Name) and isinstance(target, ast.Name) and node.id == target.id
+
+
+def _is_product_onto(node: ast.expr, name: str) -> bool:
+    """Whether this is a product that is added to a variable."""
+    if not isinstance(node, ast.Call) or called_name(node) != "dot":
+        return False
+    given = [*node.args[2:3], *(item.value for item in node.keywords if item.arg == "acc")]
+    return any(isinstance(item, ast.Name) and item.id == name for item in given)

@@ -171,7 +171,7 @@ class Branches(Carried):
                 ways = (one, statement.body, other), (other, statement.orelse, one)
                 for way, block, beside in ways:
                     shared = self.shared(assigned, way[name], beside[name])
-                    way[name] = self.after_way(name, start, way[name], shared, block)
+                    way[name] = self.after_way(name, start, way[name], shared, block, statement)
 
     def of_ways(self, assigned: set[str], one: Knowns, other: Knowns) -> Knowns:
         """What holds after both ways."""

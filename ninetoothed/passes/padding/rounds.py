@@ -13,7 +13,7 @@ from ninetoothed.passes.padding.stores import covers
 from ninetoothed.passes.padding.validity import Known, with_rank
 from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
-from ninetoothed.program.effects import called_name, targets_of
+from ninetoothed.program.effects import targets_of
 from ninetoothed.program.nodes import ElementRef, Kept, Store, SymbolValue, TileRef, Within, at
 from ninetoothed.program.tile_masks import NOWHERE, TileMask, asked_by_store, by_kind, of_kind
 from ninetoothed.symbols.expr import as_symbol
@@ -215,13 +215,14 @@ class Carried(Values):
         old = with_rank(before).validity
         return tuple(mask for mask in old if mask.place not in places and is_implied(mask))
 
-    def keep(self, name: str, before: Known, after: Known, body: list[ast.stmt]) -> None:
+    def keep(
+        self, name: str, before: Known, after: Known, body: list[ast.stmt], origin: ast.AST
+    ) -> None:
         """Has a variable keep what it held before a round, where its value has no element."""
         _, held = self.carried[name]
         new = new_masks(before, after)
         if not new or held is None:
             return
-        origin = body[-1]
         masks = self.masks(replace(after, validity=new), origin)
         kept = at(Kept(value=read(name, origin), before=read(held, origin), masks=masks), origin)
         body.append(assign(name, kept, origin))
@@ -241,7 +242,7 @@ class Carried(Values):
         """
         for name in before:
             if name in lasting and name in self.known and body:
-                self.keep(name, lasting[name], self.known[name], body)
+                self.keep(name, lasting[name], self.known[name], body, body[-1])
         for name, variables in followed.items():
             known = self.known.get(name)
             if known is None or not body:
@@ -254,11 +255,20 @@ class Carried(Values):
         body[:0] = copies
 
     def after_way(
-        self, name: str, before: Known, after: Known, beside: Known, block: list[ast.stmt]
+        self,
+        name: str,
+        before: Known,
+        after: Known,
+        beside: Known,
+        block: list[ast.stmt],
+        origin: ast.AST,
     ) -> Known:
         """What is known after one way of an ``if`` in a loop, of a variable that the loop carries.
 
         Masks that the other way does not have would be lost: there it keeps what it had.
+
+        Args:
+            block: that way, in which there may be no statement.
         """
         loop, held = self.carried[name]
         others = {mask.place for mask in beside.validity}
@@ -267,8 +277,9 @@ class Carried(Values):
             return after
         rest = tuple(mask for mask in after.validity if mask not in lost)
         rest += self.implied(before, after, lost)
-        if held is not None and block:
-            self.keep(name, before, replace(after, validity=(*lost, *before.validity)), block)
+        if held is not None:
+            kept = replace(after, validity=(*lost, *before.validity))
+            self.keep(name, before, kept, block, origin)
             return replace(after, validity=rest)
         is_lasting = all(map(stays_out, lost)) and not self.loops_over(lost)
         self.want_of_all(name, after, lost)
@@ -431,16 +442,3 @@ def stays_out(mask: TileMask) -> bool:
 def without_kept(value: Known) -> Known:
     """A value as it is known in a variable that did not hold what it was added to."""
     return replace(value, validity=tuple(replace(mask, is_kept=False) for mask in value.validity))
-
-
-def is_named(node: ast.expr, target: ast.expr) -> bool:
-    """Whether this reads the variable that is assigned."""
-    return isinstance(node, ast.Name) and isinstance(target, ast.Name) and node.id == target.id
-
-
-def is_product_onto(node: ast.expr, name: str) -> bool:
-    """Whether this is a product that is added to a variable."""
-    if not isinstance(node, ast.Call) or called_name(node) != "dot":
-        return False
-    given = [*node.args[2:3], *(item.value for item in node.keywords if item.arg == "acc")]
-    return any(isinstance(item, ast.Name) and item.id == name for item in given)

@@ -91,3 +91,40 @@ def test_a_way_keeps_what_there_was_before_the_round(application, number, dtype)
     tensors = (*itertools.islice(floats, 3), Tensor(0), *floats)
     ninetoothed.make(arrangement, application, tensors)(w, x, z, number, y)
     assert y.tolist() == CASES[application][number]
+
+
+def of_one_way_that_is_written(w, n, z):
+    ones = ntl.full(z.shape, 1.0, ntl.float32)
+    found = ntl.full(z.shape, -2.0, ntl.float32)
+    for k in range(3):
+        found += w[k] + found
+        if n > 0:
+            found = ones
+    z = found
+
+
+def of_the_other_way(w, n, z):
+    ones = ntl.full(z.shape, 1.0, ntl.float32)
+    found = ntl.full(z.shape, -2.0, ntl.float32)
+    for k in range(3):
+        found += w[k] + found
+        if n > 0:
+            pass
+        else:
+            found = ones
+    z = found
+
+
+@pytest.mark.parametrize(
+    "application, expected", [(of_one_way_that_is_written, (-6, 1)), (of_the_other_way, (1, -6))]
+)
+def test_a_way_without_a_statement_keeps_it_too(application, expected):
+    # Of the three tiles of one element `w` has one: 2 * -2 + w, and then nothing.
+    tensors = Tensor(1), Tensor(0), Tensor(1)
+    kernel = ninetoothed.make(
+        lambda w, n, z: (w.tile((1,)).tile((3,)), n, z.tile((3,))), application, tensors
+    )
+    for number, value in enumerate(expected):
+        w, z = torch.tensor([-2.0]), torch.full((3,), OLD)
+        kernel(w, number, z)
+        assert z.tolist() == [value] * 3
