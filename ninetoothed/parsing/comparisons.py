@@ -237,16 +237,19 @@ class ComparisonFrame(ExpressionFrame):
             if cell not in named
             for name in (cell.name, *cell.item_names.values())
         }
-        return all(
-            isinstance(statement, ast.Assign)
-            and variables.isdisjoint(names_assigned([statement]))
-            and not has_effect(statement.value)
-            and not any(
-                isinstance(node, ast.Call) and called_name(node) == "load"
-                for node in walk(statement.value)
-            )
-            for statement in statements
-        )
+
+        def is_value(value: ast.expr) -> bool:
+            calls = (node for node in walk(value) if isinstance(node, ast.Call))
+            return not has_effect(value) and all(called_name(call) != "load" for call in calls)
+
+        def names_values(statement: ast.stmt) -> bool:
+            if isinstance(statement, ast.If):
+                ways = [*statement.body, *statement.orelse]
+                return is_value(statement.test) and all(map(names_values, ways))
+            is_new = variables.isdisjoint(names_assigned([statement]))
+            return isinstance(statement, ast.Assign) and is_new and is_value(statement.value)
+
+        return all(map(names_values, statements))
 
     def all_of(self, op: ast.boolop, parts: list[ast.expr], node: ast.AST) -> ast.expr:
         if len(parts) == 1:

@@ -45,7 +45,8 @@ class ValueType:
         is_natural: whether every element that exists is known not to be negative, however its arithmetic wraps around.
         number: the Python number that it is, which takes the type of the tile that it meets; or the
             symbol of the integer.
-        least_bits: of integers of no known type, how many bits they have at least; 0 where that is not known.
+        least_bits: of integers of no known type, how many bits they have at least; 0 where that is not known, and
+            -1 where only this is known, that they have a width: a variable of the running kernel holds them.
         items: of a tuple of values, theirs.
         pointed: of pointers, the type of the elements that they point to, where that is known.
         validity: where it holds an element: where all of these masks hold. Known once padding has been
@@ -76,7 +77,7 @@ class ValueType:
         """As ``float32[64, BLOCK_SIZE]``; ``?`` stands for what is not known."""
         if self.items is not None:
             return f"({', '.join(map(str, self.items))})"
-        kind = f"int{self.least_bits}" if self.least_bits else self.kind
+        kind = f"int{self.least_bits}" if self.least_bits > 0 else self.kind
         element = (self.dtype.name if self.dtype else kind) or "?"
         if self.shape is None:
             return f"{element}[...]"
@@ -239,14 +240,22 @@ def met(one: ValueType, other: ValueType) -> ValueType:
     items = None
     if one.items is not None and other.items is not None and len(one.items) == len(other.items):
         items = tuple(map(met, one.items, other.items))
+    dtype = one.dtype if one.dtype is other.dtype else None
     return ValueType(
         unified(one.shape, other.shape),
         one.kind if one.kind == other.kind else "",
-        one.dtype if one.dtype is other.dtype else None,
+        dtype,
         one.is_natural and other.is_natural,
-        least_bits=min(one.least_bits, other.least_bits),
+        least_bits=_least_bits_of_either(one, other) if dtype is None else 0,
         items=items,
+        pointed=one.pointed if one.pointed is other.pointed else None,
     )
+
+
+def _least_bits_of_either(one: ValueType, other: ValueType) -> int:
+    least = min(one.least_bits, other.least_bits)
+    is_held = one.kind == other.kind == "int" and bool(_least_bits(one) or _least_bits(other))
+    return least or (-1 if is_held else 0)
 
 
 def are_unlike(one: ValueType, other: ValueType) -> bool:
@@ -295,7 +304,8 @@ def together(
         common = None if common is None else _common(common, operand, division)
     dtype = None if common is None else common.dtype
     natural = all(operand.is_natural for operand in operands)
-    bits = max(map(_least_bits, operands), default=0) if dtype is None and kind == "int" else 0
+    is_open = dtype is None and kind == "int"
+    bits = max(map(_least_bits, operands), key=abs, default=0) if is_open else 0
     known = _KINDS[dtype.kind] if dtype else kind
     return ValueType(shape, known, dtype, natural, least_bits=bits)
 

@@ -114,7 +114,7 @@ def test_what_they_say_of_padding():
 
 def test_what_they_say_of_programs_that_are_drawn():
     with types_compared() as held:
-        for seed in range(100):
+        for seed in range(150):
             with contextlib.suppress(NineToothedError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 linecache.clearcache()

@@ -279,7 +279,7 @@ class Carried(Values):
         rest += self.implied(before, after, lost)
         if held is not None:
             kept = replace(after, validity=(*lost, *before.validity))
-            self.keep(name, before, kept, block, origin)
+            self.keep(name, before, kept, block, block[-1] if block else origin)
             return replace(after, validity=rest)
         is_lasting = all(map(stays_out, lost)) and not self.loops_over(lost)
         self.want_of_all(name, after, lost)

@@ -141,3 +141,22 @@ def test_positions_that_wrap_around_are_compared_as_they_are():
     y = empty(12, dtype=torch.bool)
     ninetoothed.make(fours, after, (Tensor(1), Tensor(1)))(arange(12), y)
     assert y.tolist() == [True] * 8 + [False] * 4
+
+
+def of_a_number_or_a_counter(x, n, y):
+    k = n
+    for round_ in range(0, x.shape[0], 2):
+        k = round_
+    y = (k & 255) * 1103515245 % 64
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float64])
+def test_a_number_of_the_kernel_wraps_around_whichever_it_is(dtype):
+    y = torch.full((1,), -9, dtype=dtype)
+    kernel = ninetoothed.make(
+        lambda x, n, y: (x.tile((4,)).tile((-1,)), n, y.tile((1,))),
+        of_a_number_or_a_counter,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    kernel(torch.zeros(10), 4, y)
+    assert y.tolist() == [wrapped(np.array(2 * 1103515245)) % 64]
