@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
+from ninetoothed.backends.numpy.execution.rewrite_calls import CallRewriter
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError
 from ninetoothed.parsing import source as sources
 from tests.numpy.execution.running import floats, run
@@ -282,3 +283,95 @@ def test_starred_arguments_and_parameters():
     out = np.zeros(4, np.float32)
     run(application, floats(4), floats(4) * 10, out)
     np.testing.assert_array_equal(out, floats(4) * 22)
+
+
+def calling_twice(helper):
+    """A function that calls another one at two places, in an expression and with a variable to assign."""
+
+    def calls(total, value):
+        helper(total, value)
+        helper(total, value * 2)
+
+    return calls
+
+
+def both_of(helper):
+    return lambda value: helper(value) > 0 or helper(value * 2) > 0
+
+
+@pytest.mark.parametrize("is_expression", [False, True])
+def test_a_function_is_looked_at_as_often_however_many_ways_lead_to_it(monkeypatch, is_expression):
+    looked_at = []
+    made = CallRewriter.__init__
+    monkeypatch.setattr(
+        CallRewriter, "__init__", lambda self, *a: (looked_at.append(a[0].name), made(self, *a))[1]
+    )
+    depth = 4
+    helper = double if is_expression else accumulate
+    for _ in range(depth):
+        helper = both_of(helper) if is_expression else calling_twice(helper)
+
+    def assigning(x, out):
+        total = x * 0
+        helper(total, x)
+        out = total
+
+    def giving(x, out):
+        out = ntl.where(ntl.sum(x) > 100.0 or helper(x), x, 0.0)
+
+    out = np.zeros(4, np.float32)
+    run(giving if is_expression else assigning, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * (1 if is_expression else 3**depth))
+    # Rewritten once, and looked at for what it assigns, whether it does more, and whether it reaches memory.
+    assert len(looked_at) <= 4 * (depth + 2)
+
+
+def leave(total, value):
+    double(value)
+
+
+def through(helper):
+    def calls(total, value):
+        helper(total, value)
+
+    return calls
+
+
+@pytest.mark.parametrize(
+    "helper, expected",
+    [(accumulate, 1), (leave, 0), (accumulate, 1)],
+    ids=["adds", "gives", "adds again"],
+)
+def test_what_a_function_assigns_depends_on_what_its_closure_holds(helper, expected):
+    called = through(through(helper))
+
+    def application(x, out):
+        total = x * 0
+        called(total, x)
+        out = total
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, floats(4) * expected)
+
+
+def pass_on(one, two, three, count):
+    if count > 0:
+        turn(two, three, one, count - 1)
+
+
+def turn(one, two, three, count):
+    one = one + 1
+    pass_on(one, two, three, count)
+
+
+@pytest.mark.parametrize("count, expected", [(1, (0, 1, 0)), (2, (0, 1, 1)), (3, (1, 1, 1))])
+def test_functions_that_call_each_other_assign_what_either_does(count, expected):
+    def application(x, out):
+        one, two, three = x * 0, x * 0, x * 0
+        pass_on(one, two, three, count)
+        out = one + two * 10 + three * 100
+
+    out = np.zeros(4, np.float32)
+    run(application, floats(4), out)
+    np.testing.assert_array_equal(out, np.full(4, np.dot(expected, (1, 10, 100))))

@@ -21,8 +21,8 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ninetoothed.backends.numpy.execution.functions import is_user_function, own_names
-from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
+from ninetoothed.backends.numpy.execution.functions import own_names
+from ninetoothed.backends.numpy.execution.helpers import key_of
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
@@ -86,39 +86,11 @@ def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType,
         ApplicationError: the source is not found, or it uses what cannot run.
     """
     plain = sources.own_function(function)
-    key = (*_key(plain), is_triton)
+    key = (*key_of(plain), is_triton)
     found = _codes.get(key)
     if found is None:
         found = keep(_codes, key, _rewritten(sources.read(plain), is_triton), _CODES_KEPT)
     return plain, found
-
-
-def _key(
-    function: types.FunctionType, within: tuple[types.FunctionType, ...] = ()
-) -> tuple[Any, ...]:
-    """What the rewritten code depends on: the code, and what of its free names it looks at.
-
-    It looks at what its helpers assign, and theirs.
-    """
-
-    def kept(value: Any) -> Any:
-        if not isinstance(value, types.FunctionType):
-            return value if isinstance(value, FIXED) else type(value)
-        if value in within or not is_user_function(value):
-            return value.__code__
-        return _key(sources.own_function(value), within)
-
-    within = (*within, function)
-    called: list[Any] = [function.__code__]
-    for cell in function.__closure__ or ():
-        try:
-            called.append(kept(cell.cell_contents))
-        except ValueError:
-            called.append(None)
-    known = function.__globals__
-    for name in sorted(sources.names_in(function.__code__) & known.keys()):
-        called.append((name, kept(known[name])))
-    return tuple(called)
 
 
 def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:

@@ -11,6 +11,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.backends.numpy.execution import trees
 from ninetoothed.backends.numpy.execution.functions import OWN_BUILTINS, is_direct, is_user_function
+from ninetoothed.backends.numpy.execution.helpers import Helpers
 from ninetoothed.backends.numpy.execution.rewrite_expressions import (
     METADATA,
     UNKNOWN,
@@ -33,29 +34,22 @@ class CallRewriter(ExpressionRewriter):
     """Rewrites calls.
 
     Args:
-        seen: functions that are being looked at for what they assign, with what of that is known so far.
+        helpers: what is known of the functions that are called.
     """
 
     def __init__(
-        self,
-        source: FunctionSource,
-        names: Mapping[str, Any],
-        seen: Mapping[types.FunctionType, set[str]] = types.MappingProxyType({}),
+        self, source: FunctionSource, names: Mapping[str, Any], helpers: Helpers | None = None
     ) -> None:
         super().__init__(source, names)
-        self.seen = {**seen, source.function: set[str]()}
+        self.helpers = helpers or Helpers(type(self))
         definitions = (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
         self._defined = {definition.name for definition in definitions} - {source.tree.name}
 
-    @threads.cached_property
-    def assigned(self) -> set[str]:
-        """The parameters that the function assigns, by calls of itself too."""
-        while True:
-            known = self.seen[self.source.function]
-            found = self.storing & self.assigned_in(self.source.tree.body).keys()
-            if found == known:
-                return found
-            self.seen[self.source.function] = found
+    def assigned(self) -> frozenset[str]:
+        """The parameters that the function assigns, by calls of helpers too."""
+        if not self.storing:
+            return frozenset()
+        return frozenset(self.storing & self.assigned_in(self.source.tree.body).keys())
 
     @threads.cached_property
     def storing(self) -> set[str]:
@@ -206,7 +200,7 @@ class CallRewriter(ExpressionRewriter):
     def does_more(self, node: ast.AST) -> bool:
         """Whether an expression calls a function of the user's that has statements of its own."""
         calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
-        return any(map(self._has_statements, calls))
+        return any(map(self._does_more, calls))
 
     def is_harmless(self, node: ast.AST) -> bool:
         """Whether an expression may be evaluated where Python would not ask for it."""
@@ -220,14 +214,13 @@ class CallRewriter(ExpressionRewriter):
         function = self.resolved(node)
         plain = function.fn if is_triton_function(function) else function
         if isinstance(plain, types.FunctionType) and not is_direct(plain):
-            source = sources.read(plain)
-            return not type(self)(source, {}, self.seen).is_harmless(source.tree)
+            return self.helpers.reaches_memory(sources.read(plain))
         name = node.attr if isinstance(node, ast.Attribute) else getattr(function, "name", "")
         operation = operations.find(name)
         is_effect = operation is not None and operation.effect != "none"
         return is_effect or name == "load"
 
-    def _has_statements(self, node: ast.expr) -> bool:
+    def _does_more(self, node: ast.expr) -> bool:
         """Whether what is called does more than return an expression; yes where it is unknown."""
         function = self.resolved(node)
         if function is UNKNOWN:
@@ -237,13 +230,13 @@ class CallRewriter(ExpressionRewriter):
         plain = function.fn if is_triton_function(function) else function
         if not isinstance(plain, types.FunctionType):
             return True
-        source = sources.read(plain)
-        if source.function in self.seen:
-            return True
-        inner = type(self)(source, {}, self.seen)
-        *before, last = source.tree.body
+        return self.helpers.does_more(sources.read(plain))
+
+    def has_statements(self) -> bool:
+        """Whether the function itself does more than return an expression, or what it calls does."""
+        *before, last = self.source.tree.body
         is_value = isinstance(last, ast.Return) and all(map(_only_names, before))
-        return not is_value or inner.does_more(source.tree)
+        return not is_value or self.does_more(self.source.tree)
 
     def _handed_over(self, node: ast.Call) -> dict[str, bool]:
         """The local names that a call may assign, and whether it is known to."""
@@ -263,9 +256,7 @@ class CallRewriter(ExpressionRewriter):
         if not isinstance(function, types.FunctionType):
             return None
         source = sources.read(function)
-        assigned = self.seen.get(source.function)
-        if assigned is None:
-            assigned = type(self)(source, {}, self.seen).assigned
+        assigned = self.helpers.assigned(source)
         keys = trees.argument_keys(source.tree.args)
         return frozenset(key for key, name in keys.items() if name in assigned)
 

@@ -41,7 +41,8 @@ class Rewriter(CallRewriter):
         #: Of the names that hold what others did before, those of others that may stay as they are.
         self._unsure: set[str] = set()
         keys = argument_keys(tree.args)
-        self._assigned = {key: name for key, name in keys.items() if name in self.assigned}
+        assigned = self.assigned()
+        self._assigned = {key: name for key, name in keys.items() if name in assigned}
         tree.body = self._statements(tree.body)
         if not isinstance(tree.body[-1], ast.Return):
             last = [*self._pending, self._outcome(ast.Constant(None))]
