@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 
-from ninetoothed.program.effects import is_write
-from ninetoothed.program.nodes import SourcePointer, SourceStore, Store, walk
+from ninetoothed.errors import Location
+from ninetoothed.program.effects import called_name, is_atomic, is_write
+from ninetoothed.program.nodes import (
+    DTypeRef,
+    ElementType,
+    ExternRef,
+    SourcePointer,
+    SourceStore,
+    Store,
+    SymbolValue,
+    location,
+    walk,
+)
 from ninetoothed.program.program import Program
 
 
@@ -25,6 +37,56 @@ def written(program: Program) -> frozenset[str]:
         elif isinstance(node, ast.Call) and is_write(node):
             found |= _pointers_of(node, pointers)
     return frozenset(found)
+
+
+def outputs(program: Program) -> dict[str, Location]:
+    """The tensor parameters that a run of the program is to store to, and where it first does.
+
+    Not those that atomic operations alone change, or functions of the user's, which may store or not; nor
+    where scalars, sizes and types alone leave a store out.
+    """
+    scalars = {each.name for each in program.parameters if each.kind == "scalar"}
+    pointers = _pointers_in_names(program)
+    found: dict[str, Location] = {}
+    for node in _run_in_any_case(program.body, scalars):
+        names: set[str] = set()
+        if isinstance(node, Store):
+            names = {node.tile.parameter}
+        elif isinstance(node, SourceStore):
+            names = {node.parameter}
+        elif isinstance(node, ast.Call) and is_write(node):
+            is_store = not isinstance(node.func, ExternRef) and not is_atomic(called_name(node))
+            names = _pointers_of(node, pointers) if is_store else set()
+        for name in names:
+            found.setdefault(name, location(node))
+    return found
+
+
+def _run_in_any_case(statements: Iterable[ast.stmt], scalars: set[str]) -> Iterator[ast.AST]:
+    """The nodes of statements but those in a branch that a call's scalars, sizes and types choose."""
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            yield from walk(statement.test)
+            if not _is_of_the_call(statement.test, scalars):
+                yield from _run_in_any_case((*statement.body, *statement.orelse), scalars)
+        elif isinstance(statement, ast.For | ast.While):
+            yield from _run_in_any_case((*statement.body, *statement.orelse), scalars)
+        else:
+            yield from walk(statement)
+
+
+def _is_of_the_call(test: ast.expr, scalars: set[str]) -> bool:
+    """Whether all programs of a call see the same in a condition, which reads no element."""
+    return all(
+        node.id in scalars if isinstance(node, ast.Name) else isinstance(node, _OF_THE_CALL)
+        for node in walk(test)
+    )
+
+
+_OF_THE_CALL = (
+    *(ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Constant, ast.Tuple, ast.Attribute),
+    *(ast.cmpop, ast.boolop, ast.unaryop, ast.operator, ElementType, DTypeRef, SymbolValue),
+)
 
 
 def _pointers_in_names(program: Program) -> dict[str, set[str]]:

@@ -7,7 +7,7 @@ import pytest
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
-from ninetoothed.program.written import written
+from ninetoothed.program.written import outputs, written
 
 
 def kernel_of(application, count=2):
@@ -84,3 +84,31 @@ def test_a_program_that_stores_nothing_writes_nothing():
         ntl.device_print("x", x)
 
     assert written(kernel_of(application).program) == set()
+
+
+def stored_where_elements_say(x, y):
+    if ntl.sum(x) > 0:
+        y = x
+
+
+def stored_where_types_say(x, y):
+    if x.dtype == ntl.float32 and x.source.shape[0] > 7:
+        y = x
+
+
+@pytest.mark.parametrize(
+    "application, expected",
+    [
+        (assigned, {"y"}),
+        (assigned_in_a_helper, {"y"}),
+        (stored_in_the_source, {"y"}),
+        (stored_through_a_pointer, {"y"}),
+        (stored_through_a_variable, {"y"}),
+        (stored_where_elements_say, {"y"}),
+        (stored_where_types_say, set()),
+        (added_atomically, set()),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_an_output_is_what_each_call_is_to_store_to(application, expected):
+    assert outputs(kernel_of(application).program).keys() == expected

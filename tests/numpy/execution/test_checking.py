@@ -62,6 +62,97 @@ def test_an_output_of_which_no_element_is_stored_to_is_reported():
         kernel(torch.arange(3.0), torch.empty(4))
 
 
+def test_an_output_that_no_program_stores_to_is_reported():
+    def never(x, out):
+        if ntl.sum(x) < 0:
+            out = x
+
+    def through_a_pointer(x, out):
+        if ntl.sum(x) < 0:
+            ntl.store(out.data_ptr() + x.offsets(0), x)
+
+    for application in (never, through_a_pointer):
+        with check(), pytest.raises(UnwrittenOutputError, match=r"`out`.*8 of its 8 elements"):
+            make(application)(torch.arange(8.0), torch.empty(8))
+        with check():
+            make(application)(-torch.ones(8), torch.empty(8))
+
+
+def test_an_output_of_an_empty_grid_is_reported_where_it_has_elements():
+    def arrangement(x, out):
+        return x.tile((5,), strides=(1,)), out.tile((5,), strides=(1,))
+
+    kernel = make(copy, arrangement)
+    with check(), pytest.raises(UnwrittenOutputError, match="(?s)2 of its 2 elements.*out = x"):
+        kernel(torch.ones(2), torch.empty(2))
+    with check():
+        make(copy)(torch.ones(0), torch.empty(0))
+
+
+def test_what_a_call_chooses_not_to_store_is_no_output_of_it():
+    def application(x, flag, out, more):
+        out = x
+        if flag > 0:
+            more = x
+        if x.dtype == ntl.float64:
+            more = x
+
+    kernel = ninetoothed.make(
+        lambda x, flag, out, more: (x.tile((4,)), flag, out.tile((4,)), more.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1), Tensor(1)),
+    )
+    with check():
+        kernel(torch.arange(8.0), 0, torch.empty(8), torch.empty(8))
+        kernel(torch.arange(8.0), 1, torch.empty(8), torch.empty(8))
+
+
+def test_what_atomics_alone_change_need_not_be_met():
+    def application(x, out):
+        if ntl.sum(x) < 0:
+            ntl.atomic_add(out.data_ptr() + x.offsets(0), x)
+
+    with check():
+        make(application)(torch.arange(8.0), torch.zeros(8))
+
+
+@pytest.mark.parametrize("by", [0, 1])
+def test_an_access_between_the_elements_of_a_strided_tensor_is_reported(by):
+    def stores(x, out):
+        ntl.store(out.data_ptr() + out.offsets() + by, x, mask=out.offsets(0) < 8 - by)
+
+    def loads(x, out):
+        out = ntl.load(x.data_ptr() + x.offsets() + by, mask=x.offsets(0) < 8 - by, other=0.0)
+
+    def adds(x, out):
+        ntl.atomic_add(out.data_ptr() + out.offsets() + by, x, mask=out.offsets(0) < 8 - by)
+
+    for application, words in (
+        (stores, "A store leaves `out`"),
+        (loads, "A load leaves `x`"),
+        (adds, "An atomic operation leaves `out`"),
+    ):
+        x, out = torch.arange(16.0)[::2], torch.zeros(16)[::2]
+        kernel = make(application)
+        with check():
+            if not by:
+                kernel(x, out)
+                assert torch.equal(out, x)
+                continue
+            with pytest.raises(OutOfBoundsError, match=rf"(?s){words}: offset 1 is between.*\+ by"):
+                kernel(x, out)
+
+
+def test_memory_between_the_elements_of_one_tensor_may_be_anothers():
+    def application(x, out):
+        ntl.store(out.data_ptr() + out.offsets(), x)
+
+    buffer = torch.arange(16.0)
+    with check():
+        make(application)(buffer[::2], buffer[1::2])
+    assert buffer.tolist() == [2.0 * (place // 2) for place in range(16)]
+
+
 def test_an_element_that_two_lanes_store_to_is_reported():
     def application(x, out):
         out.source[x] = out.source[x] + 1

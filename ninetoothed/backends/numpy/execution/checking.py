@@ -1,6 +1,7 @@
 """The debug mode: what a GPU would do silently becomes an error that says where.
 
-Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``),
+Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``), between the elements of a
+strided one too,
 elements that two programs or lanes store to or that one program loads and another stores to, elements of an output that
 nothing is stored to, and floats that become integers of a type that does not hold them.
 """
@@ -8,7 +9,8 @@ nothing is stored to, and floats that become integers of a type that does not ho
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import types
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -54,15 +56,32 @@ _NOBODY, _ATOMIC, _SEVERAL = -1, -2, -3
 
 
 class Recorder:
-    """Which program stored to each element and which loaded it, in one launch."""
+    """Which program stored to each element and which loaded it, in one launch.
 
-    def __init__(self, launch: Launch) -> None:
+    Args:
+        outputs: by the names of the tensors that the kernel is to store to, where it does.
+    """
+
+    def __init__(
+        self, launch: Launch, outputs: Mapping[str, errors.Location] = types.MappingProxyType({})
+    ) -> None:
         self._launch = launch
+        self._outputs = outputs
+        #: The tensors of the launch, with where its elements are in the array; None for everywhere.
+        self._elements: dict[Memory, np.ndarray | None] = {}
         self._writers: dict[Memory, np.ndarray] = {}
         self._readers: dict[Memory, np.ndarray] = {}
         self._places: dict[tuple[Memory, bool], errors.Location | None] = {}
         self._stored: set[Memory] = set()
         self._has_atomics = False
+
+    def add(self, memory: Memory) -> None:
+        """Has a tensor of the launch recorded."""
+        memory.observers.append(self.observe)
+        has_element = np.zeros(memory.array.size, dtype=np.bool_)
+        if has_element.size:
+            has_element[_elements_of(memory)] = True
+        self._elements[memory] = None if has_element.all() else has_element
 
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
         """Told of every access before it happens."""
@@ -73,6 +92,7 @@ class Recorder:
         touched = np.asarray(indices).reshape(-1)
         if mask is not None:
             touched = touched[np.broadcast_to(mask, np.shape(indices)).reshape(-1)]
+        self._check_elements(memory, touched, access)
         programs, program = found[memory], self._launch.running.linear
         before = programs[touched]
         if access == "load":
@@ -103,12 +123,18 @@ class Recorder:
         if not self._has_atomics:
             # By these, programs may wait for each other.
             self._check_order()
-        for memory, writers in self._writers.items():
-            if memory not in self._stored:
-                # Atomics add to what is there: an element that none meets is right as it is.
+        for memory in self._elements:
+            # Atomics add to what is there: an element that none meets is right as it is.
+            is_output = memory in self._stored or memory.name in self._outputs
+            if not is_output or not memory.array.size:
                 continue
-            elements = element_indices(memory.shape, memory.strides) + memory.origin
-            is_unwritten = writers[elements] == _NOBODY
+            writers = self._writers.get(memory)
+            elements = _elements_of(memory)
+            is_unwritten = (
+                np.ones(elements.shape, np.bool_)
+                if writers is None
+                else writers[elements] == _NOBODY
+            )
             count = int(is_unwritten.sum())
             if count:
                 first = tuple(int(index) for index in np.argwhere(is_unwritten)[0])
@@ -116,8 +142,23 @@ class Recorder:
                     f"`{memory.name}` is stored to, but {count} of its {elements.size} elements "
                     f"are not, the first at {first}. The arrangement should cover its whole "
                     f"shape {memory.shape}.",
-                    self._places[memory, False],
+                    self._places.get((memory, False)) or self._outputs.get(memory.name),
                 )
+
+    def _check_elements(self, memory: Memory, touched: np.ndarray, access: str) -> None:
+        """Raises where an access is between the elements of a tensor."""
+        has_element = self._elements.get(memory)
+        if has_element is None:
+            return
+        beside = touched[~has_element[touched]]
+        if beside.size:
+            what = "An atomic operation" if access == "atomic" else f"A {access}"
+            raise errors.OutOfBoundsError(
+                f"{what} leaves `{memory.name}`: offset {int(beside[0]) - memory.origin} is between its "
+                f"elements (shape {memory.shape}, strides {memory.strides}). Multiply what counts elements "
+                "by the stride.",
+                errors.caller_location(),
+            )
 
     def _check_order(self) -> None:
         """Raises where a program loads, or stores to by another tensor, what another one stores to."""
@@ -146,6 +187,11 @@ class Recorder:
 
     def _program(self, linear: int) -> tuple[int, ...]:
         return tuple(int(index) for index in np.unravel_index(linear, self._launch.grid))
+
+
+def _elements_of(memory: Memory) -> np.ndarray:
+    """Where the elements of a tensor are in the array, shaped as the tensor."""
+    return element_indices(memory.shape, memory.strides) + memory.origin
 
 
 def _conflict(what: str, memory: Memory, flat: int) -> Exception:

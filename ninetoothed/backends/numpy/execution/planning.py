@@ -23,6 +23,7 @@ from ninetoothed.kernels.reach import Asked, far_offsets
 from ninetoothed.kernels.verified_bounds import check_tile_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
+from ninetoothed.program.written import outputs
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, evaluated
 from ninetoothed.symbols.operators import next_power_of_2
@@ -78,8 +79,7 @@ class NumpyPlan:
         """
         is_wide = bool(self.call.of_dtype(dtypes.float64))
         launch = Launch(self.kernel.name, self.kernel.frozen, self.grid, self._value_of, is_wide)
-        recorder = checking.Recorder(launch) if checking.is_on() else None
-        observers = [launch.observe] + ([recorder.observe] if recorder else [])
+        recorder = self._recorder(launch) if checking.is_on() else None
         rest = iter(values)
         arguments: list[Any] = []
         tensors: list[Tensor] = []
@@ -88,7 +88,9 @@ class NumpyPlan:
                 plan = self.tensors[parameter.name]
                 pointer, sequences = next(rest), _sequences(plan, rest)
                 tensor = Tensor(plan, pointer, sequences, launch.running, recorder is not None)
-                tensor.memory.observers += observers
+                tensor.memory.observers.append(launch.observe)
+                if recorder is not None:
+                    recorder.add(tensor.memory)
                 arguments.append(tensor)
                 tensors.append(tensor)
             elif parameter.kind == "scalar":
@@ -104,6 +106,9 @@ class NumpyPlan:
             recorder.finish()
         if comparison is not None:
             comparison.finish(values, [place for place, _ in self._addresses()])
+
+    def _recorder(self, launch: Launch) -> checking.Recorder:
+        return checking.Recorder(launch, outputs(self.kernel.program))
 
     def _compared(
         self, second: Second, launch: Launch, tensors: Sequence[Tensor], values: Sequence[Any]
