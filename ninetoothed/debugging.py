@@ -82,7 +82,8 @@ def check(
             type. Integers are equal.
 
     Raises:
-        OutOfBoundsError: an access leaves its tensor, or is between the elements of a strided one.
+        OutOfBoundsError: an access leaves its tensor, or is between the elements of a strided one, or a position
+            is beyond its tile.
         ConflictingStoreError: two programs, or two lanes of one, store to one element, or a program loads what
             another one stores, by whichever tensors; this not where programs wait for each other by atomic
             operations.

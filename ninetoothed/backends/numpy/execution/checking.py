@@ -1,7 +1,7 @@
 """The debug mode: what a GPU would do silently becomes an error that says where.
 
 Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``), between the elements of a
-strided one too,
+strided one too, positions beyond a tile,
 elements that two programs or lanes store to or that one program loads and another stores to, elements of an output that
 nothing is stored to, and floats that become integers of a type that does not hold them.
 """

@@ -55,7 +55,7 @@ def positions(name: str, tile: Shape, keys: Sequence[Any]) -> Positions:
         raise ApplicationError(
             f"`None` cannot stand beside positions in `{name}`: select the elements first."
         )
-    keys = _completed(keys, len(tile))
+    keys = completed(keys, len(tile))
     is_whole_tile = all(map(_is_whole, keys))
     if len(keys) > len(tile):
         raise ApplicationError(
@@ -129,7 +129,7 @@ def _ranked(mask: Any, shape: Shape) -> Any:
     return np.asanyarray(mask).reshape((1,) * (len(shape) - np.ndim(mask)) + np.shape(mask))
 
 
-def _completed(keys: Sequence[Any], count: int) -> list[Any]:
+def completed(keys: Sequence[Any], count: int) -> list[Any]:
     """Keys for all dimensions, with no ``...`` among them."""
     places = [place for place, key in enumerate(keys) if key is Ellipsis]
     place = places[0] if places else len(keys)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ninetoothed import threads
 from ninetoothed.backends.numpy.execution.addressing import Addressing, Sequences, Shape
-from ninetoothed.backends.numpy.execution.elements import positions, shape_of_all
+from ninetoothed.backends.numpy.execution.elements import completed, positions, shape_of_all
 from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
 from ninetoothed.backends.numpy.language.identities import all_of, in_other_lanes
 from ninetoothed.backends.numpy.values.casting import cast_array
@@ -164,6 +164,7 @@ class Tensor:
 
     def load_positions(self, selection: Shape, keys: Sequence[Any]) -> Tile:
         """``x[keys]``: elements of a tile."""
+        self._check_positions(keys, "read")
         offsets, masks, shape, given = self._positions(selection, keys)
         if any(isinstance(key, Tile) and key.ndim for key in keys):
             # What positions select exists where any of it does, when it is reduced: all of it where no mask says less.
@@ -177,6 +178,7 @@ class Tensor:
 
     def store_positions(self, selection: Shape, keys: Sequence[Any], value: Any) -> None:
         """``x[keys] = value``: what of the value does not exist is left out."""
+        self._check_positions(keys, "written", as_tile(value).validity)
         offsets, masks, shape, _ = self._positions(selection, keys)
         data = self._fitting(value, shape, f"elements of `{self.name}` of shape {shape}")
         masks = (*masks, *as_tile(value).validity)
@@ -186,7 +188,13 @@ class Tensor:
         """Where ``x[keys]`` is, for an atomic operation; with no keys the whole tile."""
         offsets, masks, shape, given = self._positions(selection, keys)
         pointer = PointerTile(self.memory, np.broadcast_to(offsets, shape))
-        return Place(pointer, masks, masks if self.plan.other is None else given, self.plan.fill)
+        return Place(
+            pointer,
+            masks,
+            masks if self.plan.other is None else given,
+            self.plan.fill,
+            functools.partial(self._check_positions, keys, "written") if self.is_checked else None,
+        )
 
     def place_of_elements(self, keys: Sequence[Any]) -> Place:
         """Where ``x.source[keys]`` is, for an atomic operation."""
@@ -210,6 +218,36 @@ class Tensor:
         masks = addressing.masks(*where, rank=len(found.shape))
         offsets = self._offsets(addressing.indices(*where))
         return offsets, (*found.validity, *masks), found.shape, found.given
+
+    def _check_positions(
+        self, keys: Sequence[Any], access: str, taking_part: Validity = ()
+    ) -> None:
+        """Raises where a position is beyond a tile: what of a tile lies beyond the tensor is no mistake.
+
+        Args:
+            access: how the elements are used.
+            taking_part: the masks of what is stored there.
+        """
+        if not self.is_checked or (access == "read" and self.plan.other is not None):
+            return
+        tile = self.levels[-1]
+        found = positions(self.name, tile, keys)
+        scalars = [key for key in keys if isinstance(key, Tile) and not key.ndim]
+        exists = (*found.given, *(mask for key in scalars for mask in key.validity), *taking_part)
+        for dim, (key, along) in enumerate(
+            zip(completed(keys, len(tile)), found.along, strict=True)
+        ):
+            if isinstance(key, slice):
+                continue
+            is_outside = functools.reduce(operator.and_, exists, (along < 0) | (along >= tile[dim]))
+            for mask in self._running.positions if access == "read" else ():
+                is_outside = _at_elements(is_outside, mask)
+            if is_outside.any():
+                first = np.broadcast_to(along, is_outside.shape)[is_outside].reshape(-1)[0]
+                raise OutOfBoundsError(
+                    f"`{self.name}` is {access} at position {int(first)} in dimension {dim} of its tile, "
+                    f"whose size is {tile[dim]}."
+                )
 
     def linear_offsets(self, selection: Shape) -> Tile:
         """The linear offset in the source of each element of a tile."""
