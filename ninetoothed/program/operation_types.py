@@ -243,7 +243,7 @@ def _reduced_shape(call: Call, operation: Operation, value: ValueType) -> Shape 
             f"`ntl.{operation.name}` gives positions along one dimension: name it, as in `axis=0`; of all "
             "elements `ntl.ravel` makes one dimension."
         )
-    keeps = call.constant("keep_dims", operation.places["keep_dims"])
+    keeps = call.flag("keep_dims", operation.places["keep_dims"])
     if axis is ... or keeps is ...:
         return None
     return without_axis(value.shape, axis, bool(keeps))
@@ -269,6 +269,7 @@ def _sorted(call: Call, operation: Operation) -> ValueType:
     value = replace(call.type(0), number=None)
     if reason := too_narrow(value):
         call.refuse(reason)
+    call.axis("dim", 2 if operation.name == "topk" else 1, value.rank, -1)
     if operation.name != "topk" or not value.shape:
         return value
     count, size = call.constant("k", 1), value.shape[-1]

@@ -12,7 +12,9 @@ from ninetoothed.language import dtypes, operations
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import integer_bounds
 from ninetoothed.program.arguments import Given
+from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef, Padded, location, walk
+from ninetoothed.program.operands import no_value
 from ninetoothed.program.types import (
     UNKNOWN,
     Shape,
@@ -137,9 +139,9 @@ class Call(Given):
 
     def axis(self, name: str, index: int, rank: int | None, default: int | None = None) -> Any:
         """A dimension that is given; None where none is, `...` where it is not known."""
-        axis = self.constant(name, index)
-        if axis is not None and axis is not ...:
-            self.require_axes([self.node_of(name, index)])  # type: ignore[list-item]
+        axis, node = self.constant(name, index), self.node_of(name, index)
+        if node is not None and axis is not None:
+            self._require_axis(node)
         axis = default if axis is None else axis
         if not isinstance(axis, int) or rank is None:
             return ... if axis is not None else None
@@ -147,6 +149,39 @@ class Call(Given):
             self.refuse(f"Axis {axis} is out of range for a tile of {rank} dimensions.")
             return ...
         return axis % rank if rank else 0
+
+    def _require_axis(self, node: ast.expr) -> None:
+        """One dimension is given, and not several."""
+        what, instead = "" if literal(node) is not ... else no_value(node), "give its number"
+        if type_of(node).items is not None:
+            operation = operation_of(self.node)
+            is_of_all = operation is not None and operation.shape == "reduced"
+            what, instead = (
+                "a tuple",
+                (
+                    f"`ntl.{called_name(self.node)}` goes along one dimension"
+                    f"{' (or, without an axis, along all)' * is_of_all}; call it once for each"
+                ),
+            )
+        if what:
+            self.refuse(f"An axis must be an integer, but got {what}: {instead}.")
+        self.require_axes([node])
+
+    def flag(self, name: str, index: int) -> Any:
+        """A truth value that is given; None where none is, `...` where it is not known."""
+        node, given = self.node_of(name, index), self.constant(name, index)
+        if node is None:
+            return None
+        what = no_value(node)
+        if isinstance(given, float):
+            what = repr(given)
+        elif type_of(node).items is not None:
+            what = "a tuple"
+        if what:
+            self.refuse(
+                f"`{name}` of `ntl.{called_name(self.node)}` must be True or False, but got {what}."
+            )
+        return given
 
 
 def unpadded(node: ast.expr) -> ast.expr:

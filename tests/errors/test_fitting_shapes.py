@@ -145,6 +145,55 @@ def order_of_floats(x, y):
     y = ntl.trans(x, (1.0, 0))
 
 
+def sum_of_both(x, y):
+    y = ntl.sum(x, axis=(0, 1))
+
+
+def sum_along_a_list(x, y):
+    s = x.sum([0])
+    y = x + s
+
+
+def sum_along_a_shape(x, y):
+    y = ntl.sum(x, x.shape)
+
+
+def greatest_of_both(x, y):
+    y = ntl.max(x, (0, 1), keep_dims=True)
+
+
+def least_of_both(x, y):
+    y = ntl.min(x, axis=[1], keep_dims=True)
+
+
+def running_along_both(x, y):
+    y = ntl.cumsum(x, (0, 1))
+
+
+def sorted_along_both(x, y):
+    y = ntl.sort(x, (0, 1))
+
+
+def along_a_type(x, y):
+    y = ntl.sum(x, x.dtype)
+
+
+def kept_by_a_text(x, y):
+    y = ntl.sum(x, 0, keep_dims="a")
+
+
+def kept_by_nothing(x, y):
+    y = ntl.sum(x, 0, keep_dims=None)
+
+
+def kept_by_a_float(x, y):
+    y = ntl.max(x, 0, keep_dims=1.0)
+
+
+def kept_by_a_tuple(x, y):
+    y = ntl.sum(x, 0, keep_dims=(1,))
+
+
 def a_number_joined(x, y):
     y = ntl.sum(ntl.join(x, 2.0), axis=2)
 
@@ -235,6 +284,21 @@ def root_of_nothing(x, y):
         (axis_twice, "was given an axis twice: (0, 0)"),
         (axis_of_a_float, "An axis must be an integer, but got 1.0"),
         (order_of_floats, "An axis must be an integer, but got 1.0"),
+        (
+            sum_of_both,
+            "got a tuple: `ntl.sum` goes along one dimension (or, without an axis, along",
+        ),
+        (sum_along_a_list, "An axis must be an integer, but got a tuple"),
+        (sum_along_a_shape, "An axis must be an integer, but got a tuple"),
+        (greatest_of_both, "got a tuple: `ntl.max` goes along one dimension"),
+        (least_of_both, "got a tuple: `ntl.min` goes along one dimension"),
+        (running_along_both, "`ntl.cumsum` goes along one dimension; call it once for each"),
+        (sorted_along_both, "`ntl.sort` goes along one dimension; call it once for each"),
+        (along_a_type, "An axis must be an integer, but got an element type"),
+        (kept_by_a_text, "`keep_dims` of `ntl.sum` must be True or False, but got 'a'"),
+        (kept_by_nothing, "`keep_dims` of `ntl.sum` must be True or False, but got None"),
+        (kept_by_a_float, "`keep_dims` of `ntl.max` must be True or False, but got 1.0"),
+        (kept_by_a_tuple, "`keep_dims` of `ntl.sum` must be True or False, but got a tuple"),
         (a_number_joined, "`ntl.join` needs tiles, but got 2.0"),
         (nothing_joined, "`ntl.join` needs `a`, `b`, but got no `b`"),
         (a_text_joined, "`ntl.join` needs tiles, but got 'x'"),
