@@ -13,6 +13,7 @@ from ninetoothed.parsing import compile_time
 from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
 from ninetoothed.parsing.frames import MOST_COPIES
 from ninetoothed.parsing.objects import bound_of, counted, index_of, value_of
+from ninetoothed.parsing.tiles import of_type
 from ninetoothed.parsing.values import (
     ENTRIES,
     Cell,
@@ -185,7 +186,7 @@ class ExpressionFrame(ElementFrame):
             found = self.tile_attribute(value, name, node)
             if found is not None:
                 return found
-            if isinstance(value, Level | Source):
+            if isinstance(value, Level | Source) or not (isinstance(value, Tile) or of_type(name)):
                 raise self.missing_attribute(value, name, node)
         if isinstance(value, Runtime | Tile | Symbolic | Element):
             owner, attr = self.expression(value, node), "to" if name == "cast" else name

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any, TypeGuard, cast
 
+from ninetoothed.errors import near
+from ninetoothed.language import dtypes
 from ninetoothed.parsing.bindings import BindingFrame
 from ninetoothed.parsing.frames import count_text, shape_text
 from ninetoothed.parsing.objects import literal, value_of
@@ -58,8 +60,16 @@ class TileFrame(BindingFrame):
             sizes[source.jagged_dim] = Runtime(self.at(length, node))
         return Group(tuple(sizes))
 
-    def missing_attribute(self, value: Level | Source, name: str, node: ast.AST) -> Exception:
-        """The error for an attribute that a level or a source does not have."""
+    def missing_attribute(self, value: Any, name: str, node: ast.AST) -> Exception:
+        """The error for an attribute that a level, a source or an element type does not have."""
+        if isinstance(value, Element):
+            owner = value.parameter.name
+            return self.error(
+                node,
+                f"An element type has no {name!r}.{near(name, dir(dtypes.float32))} The tiles of {owner!r} have "
+                f"elements only, and `.dtype` is the type of these; a level that is tiled once more has a `.dtype` with "
+                "a shape.",
+            )
         known = ", ".join(f"`.{key}`" for key in _ATTRIBUTES[type(value)])
         what = "inner level" if isinstance(value, Level) else "source"
         parameter = value.parameter.name
@@ -132,6 +142,12 @@ class TileFrame(BindingFrame):
 
     def _index(self, name: str, value: Value, size: Any, node: ast.AST) -> ast.expr:
         """One index; a constant one that is negative counts from the end."""
+        if isinstance(value, Runtime) and isinstance(value.node, ast.Slice):
+            raise self.error(
+                node,
+                f"{name!r} is indexed with a slice, of bounds that the running kernel has: tiles are selected one "
+                "at a time, with an integer for each dimension.",
+            )
         if isinstance(value, Known):
             index = literal(value.object)
             if not _is_int(index):
@@ -209,6 +225,11 @@ def from_end(position: Any, size: Any) -> Any:
     return position
 
 
+def of_type(name: str) -> bool:
+    """Whether an element type may have an attribute: ours do, or Triton's alone."""
+    return hasattr(dtypes.float32, name) or name.startswith("is_") or name in _OF_TRITON
+
+
 def _shape_of(shape: Any) -> Group:
     return Group(tuple(value_of(size) for size in shape))
 
@@ -220,6 +241,11 @@ def _inner(value: Any) -> Value:
         return Level(value.parameter, level)
     return Element(value.parameter)
 
+
+#: What only Triton's element types have.
+_OF_TRITON = frozenset(
+    "codegen_name exponent_bias fp_mantissa_width get_int_max_value get_int_min_value mangle scalar".split()
+)
 
 _LEVEL: dict[str, Callable[[Any], Value]] = {
     "shape": lambda value: _shape_of(value.shape),

@@ -1,7 +1,10 @@
 """What may be done with a parameter: loads and stores, levels, offsets, the source."""
 
+import pytest
+
 import ninetoothed.language as ntl
 from tests.parsing.applications import expected, parsed
+from tests.parsing.failures import failure
 
 
 def test_reading_loads_and_assigning_stores():
@@ -254,3 +257,61 @@ def test_starred_parameters_take_the_rest():
     program = parse(application, [parameter(name) for name in ("x", "y", "z")], "kernel")
 
     assert body_of(program) == "store x = x + y\nstore x = x + z"
+
+
+@pytest.mark.parametrize("name", ["shape", "ndim", "dtype", "foo"])
+def test_elements_have_no_shape(name):
+    def application(x, y):
+        y = x + getattr(x.dtype, name)  # HERE
+
+    message = failure(application)
+    assert f"An element type has no {name!r}." in message
+    assert "The tiles of 'x' have elements only, and `.dtype` is the type of these" in message
+
+
+def test_what_element_types_have():
+    def application(x, y):
+        y = x * x.dtype.primitive_bitwidth * x.dtype.is_fp16()
+
+    assert parsed(application) == "store y = x * x.dtype.primitive_bitwidth * x.dtype.is_fp16()"
+
+
+def from_the_nth(rows, y, n):
+    y = rows[n:]  # HERE
+
+
+def one_from_the_nth(rows, y, n):
+    y = rows[n:][0]  # HERE
+
+
+def before_a_computed_one(rows, y):
+    y = rows[: ntl.program_id(0)]  # HERE
+
+
+def every_nth(rows, y, n):
+    y = rows[::n]  # HERE
+
+
+def between_two(rows, y, n, m):
+    y = rows[n:m]  # HERE
+
+
+def stored_from_the_nth(rows, y, n):
+    rows[n:] = y  # HERE
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        from_the_nth,
+        one_from_the_nth,
+        before_a_computed_one,
+        every_nth,
+        between_two,
+        stored_from_the_nth,
+    ],
+)
+def test_a_slice_that_the_kernel_computes_selects_no_tiles(application):
+    message = failure(application)
+    assert "is indexed with a slice, of bounds that the running kernel has" in message
+    assert "tiles are selected one at a time" in message
