@@ -75,11 +75,13 @@ def is_own(file: str) -> bool:
 def caller_location() -> Location | None:
     """Where the user's code called into the package: the innermost frame outside of it.
 
-    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either.
+    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either, nor is the module of
+    Python's by which a property of ours is found once.
     """
     frame = sys._getframe(1)
     while frame is not None and (
         frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ", "<operator ", "<frozen "))
+        or frame.f_code.co_filename == functools.__file__
         or frame.f_globals.get("__name__", "").startswith("ninetoothed_")
     ):
         frame = frame.f_back  # type: ignore[assignment]
@@ -184,8 +186,9 @@ class MissingPackageError(NineToothedError, ImportError):
 def too_deep(subject: str) -> str:
     """The message for a `RecursionError`: what walks a tree calls itself for each level of it."""
     return (
-        f"{subject} is nested too deep: a sum of hundreds of terms is nested as deep as it has terms. "
-        "Give parts of it names of their own, or raise Python's recursion limit, which is "
+        f"{subject} is nested too deep: a sum of hundreds of terms is nested as deep as it has terms, and "
+        "functions of which each calls the next as deep as there are. Give parts of it names of their own, call "
+        "fewer within one another, or raise Python's recursion limit, which is "
         f"{sys.getrecursionlimit()} (`sys.setrecursionlimit`)."
     )
 

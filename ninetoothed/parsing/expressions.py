@@ -295,6 +295,8 @@ class ExpressionFrame(ElementFrame):
                     node, f"{error}: the tuple has {len(value.items)} elements."
                 ) from error
             return type(value)(found) if isinstance(found, tuple) else found
+        if isinstance(index, Group):
+            raise self.error(node, "A tuple is indexed with one integer or slice, but got a tuple.")
         choice = Runtime(self.expression(index, node))
         if not self.is_constant(choice.node):
             raise self.error(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from ninetoothed import Tensor, make
 from ninetoothed.errors import ArgumentError
 from tests.contract.test_meeting_in_flow import called, rows
 
@@ -126,3 +128,18 @@ def test_a_range_that_ends_before_it_begins_has_no_round():
     called(as_often_as_there_is_a_round, rows, (1, 9), (1, 10), (1, 9))
     with pytest.raises(ArgumentError, match="10 in dimension 1 of `w`"):
         called(as_often_as_there_is_a_round, rows, (5, 9), (5, 10), (5, 9))
+
+
+def each_of_four(x, y):
+    for k in range(4):
+        y[k] = x[k]
+
+
+def test_tiles_that_are_too_few_are_counted():
+    windows = lambda x, y: (  # noqa: E731
+        x.tile((2,), strides=(1,)).tile((4,), strides=(-1,)),
+        y.tile((2,)).tile((4,)),
+    )
+    kernel = make(windows, each_of_four, (Tensor(shape=(4,)), Tensor(1)))
+    with pytest.raises(ArgumentError, match="3 tiles of `x` and 4 in dimension 0 of `y`"):
+        kernel(torch.ones(4), torch.zeros(8))

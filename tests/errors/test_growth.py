@@ -148,3 +148,15 @@ def test_an_expression_that_doubles_in_an_application_is_refused_at_its_line(app
             application(text),
             (Tensor(1), Tensor(1)),
         )
+
+
+def test_an_expression_that_grows_where_a_property_is_found_is_located_at_its_user():
+    def grown(x):
+        for _ in range(9):
+            x = x.tile((2, 2)).permute((1, 0)).flatten()
+            x.dtype = x.dtype.flatten()
+            x = x.ravel().flatten().tile((3,)).ravel().flatten().unsqueeze(0)
+
+    with pytest.raises(ArrangementError, match="has grown to more than") as caught:
+        grown(Tensor(2))
+    assert caught.value.location.file == __file__

@@ -42,6 +42,13 @@ def test_a_range_that_does_not_advance():
     assert "The step of a range cannot be 0" in failure(application)
 
 
+def test_a_tuple_that_indexes_a_shape():
+    def application(x, y):
+        y = x + x.shape[(0, 1)]  # HERE
+
+    assert "A tuple is indexed with one integer or slice, but got a tuple" in failure(application)
+
+
 def test_an_unknown_function_of_the_language():
     def application(x, y):
         y = ntl.summ(x)  # HERE

@@ -18,6 +18,7 @@ from ninetoothed.kernels.meetings import apart, flattened
 from ninetoothed.kernels.meetings.decisions import Decision
 from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of
 from ninetoothed.kernels.meetings.walk import meetings
+from ninetoothed.parsing.frames import count_text
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, constant, evaluated
@@ -412,5 +413,7 @@ def _described(kernel: Definition, side: Side, size: Symbol, value: int) -> str:
         return f"{value} in dimension {dims[0]} of `{name}`"
     if dims:
         return f"{value} in dimensions {', '.join(map(str, dims))} of `{name}` together"
+    if not side.dims:
+        return f"{count_text(value, 'tile', 'tiles')} of `{name}`"
     lanes = " and ".join(map(str, side.dims))
     return f"{value} in dimension {lanes} of a tile of `{name}`"
