@@ -10,15 +10,23 @@ import ast
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from ninetoothed.errors import Location, ShapeError, failed_assertion
+from ninetoothed.errors import (
+    ArgumentError,
+    Location,
+    NineToothedError,
+    ShapeError,
+    failed_assertion,
+)
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings import size_expressions
+from ninetoothed.kernels.steps import STEP_OF_0, step_of
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import LanguageRef, location
 from ninetoothed.records import dataclass
+from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, evaluated, maximum, minimum
 from ninetoothed.tensors.requirements import Requirement
 
@@ -32,6 +40,7 @@ class Assertion:
     holds: Symbol
     message: str
     location: Location
+    kind: type[NineToothedError] = ShapeError
 
     @property
     def requirement(self) -> Requirement:
@@ -51,10 +60,11 @@ def check_assertions(
 
     Raises:
         ShapeError: it is not so; at the assertion.
+        ArgumentError: the step of a range is 0; at the range.
     """
     for assertion in assertions(kernel) if 0 not in grid else ():
         if not evaluated(assertion.holds, environment):
-            raise ShapeError(assertion.message, assertion.location)
+            raise assertion.kind(assertion.message, assertion.location)
 
 
 @analysis
@@ -81,6 +91,10 @@ def _block(
                 yield from _block(statement.body, known, minimum(reached, holds))
                 yield from _block(statement.orelse, known, minimum(reached, 1 - holds))
         elif isinstance(statement, ast.For):
+            step = size_expressions.integer(step_of(statement), known)
+            if step is not None and size_expressions.is_of_sizes(step) and interval(step)[0] < 1:
+                holds = maximum(minimum(1, maximum(step, 0 - step)), 1 - reached)
+                yield Assertion(holds, STEP_OF_0, location(statement.iter), ArgumentError)
             inner = {n: v for n, v in known.items() if n not in names_assigned([statement])}
             count = size_expressions.of_range(statement, known).count
             if count is not None and size_expressions.is_of_sizes(count):

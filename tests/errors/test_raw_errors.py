@@ -7,7 +7,7 @@ import ninetoothed
 import ninetoothed.debugging
 import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor, make
-from ninetoothed.errors import ApplicationError, NineToothedError
+from ninetoothed.errors import ApplicationError, ArgumentError, NineToothedError
 
 
 def _tiled(*tensors):
@@ -316,3 +316,16 @@ def test_a_float_that_float32_does_not_hold_is_infinite_without_a_word_of_numpys
 
 def _scaled(x, o, factor):
     o = x * factor  # noqa: F841
+
+
+def _by_a_step_of_its_round(x, o, n):
+    y = x
+    for j in range(2):
+        for _ in range(0, 4, n + j - 1):
+            y += 1
+    o = y  # noqa: F841
+
+
+def test_a_step_that_only_a_round_makes_0_is_refused_where_the_reference_comes_to_it():
+    with pytest.raises(ArgumentError, match=r"(?s)The step of this range is 0.*range\(0, 4, n"):
+        _kernel(_by_a_step_of_its_round)(torch.ones(4), torch.zeros(4), 0)

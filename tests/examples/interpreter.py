@@ -42,6 +42,7 @@ from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
 from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.meetings.agreement import check_meetings, guarded
+from ninetoothed.kernels.steps import refused_steps
 from ninetoothed.tuning.space import Config, fitting, values_of
 from tests.examples.cases import EXAMPLES, LAYOUTS, Example, Maker
 from tests.examples.checking import check
@@ -221,6 +222,7 @@ class Interpreter(Backend):
         check_tiles(kernel, environment)
         check_assertions(kernel, environment, grid)
         refusals = check_meetings(kernel, call, environment, grid)
+        refusals += refused_steps(kernel, environment, grid)
         emitted, num_programs, specialized = self._emitted(kernel, call, environment, chosen)
         if num_programs == 0:
             return Plan(run_nothing)

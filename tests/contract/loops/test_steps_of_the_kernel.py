@@ -11,6 +11,9 @@ import torch  # noqa: E402
 
 import ninetoothed  # noqa: E402
 from ninetoothed import Tensor  # noqa: E402
+from ninetoothed.errors import ArgumentError  # noqa: E402
+from ninetoothed.kernels.assertions import assertions  # noqa: E402
+from ninetoothed.kernels.steps import steps  # noqa: E402
 
 INTEGERS = {
     name: getattr(torch, name)
@@ -81,3 +84,75 @@ def test_a_narrow_step_to_a_size(dtype):
         torch.zeros(11), step, y
     )
     assert y.item() == sum(range(0, 11, 3))
+
+
+def by_a_number(x, n, y):
+    total = 0.0
+    for k in range(0, 4, n):
+        total += 1.0
+    y = x + total  # noqa: F841
+
+
+def by_a_number_and_a_size(x, n, y):
+    total, step = 0.0, n * x.source.shape[0]
+    for k in range(4, 0, -step):
+        total += 1.0
+    y = x + total  # noqa: F841
+
+
+def by_a_number_in_rounds_that_there_are(x, n, y):
+    total = 0.0
+    if n < 1:
+        for j in range(2):
+            for k in range(0, 4, n):
+                total += 1.0
+    y = x + total  # noqa: F841
+
+
+def by_a_size(x, n, y):
+    total = 0.0
+    for k in range(0, 4, x.source.shape[0] - 4):
+        total += 1.0
+    y = x + total  # noqa: F841
+
+
+def _blocks(x, n, y):
+    return x.tile((4,)), n, y.tile((4,))
+
+
+def _made(application):
+    return ninetoothed.make(_blocks, application, (Tensor(1), Tensor(0), Tensor(1)))
+
+
+@pytest.mark.parametrize(
+    "application",
+    [by_a_number, by_a_number_and_a_size, by_a_number_in_rounds_that_there_are, by_a_size],
+)
+def test_a_step_that_a_call_makes_0_is_refused(application):
+    kernel, x, y = _made(application), torch.ones(4), torch.zeros(4)
+    with pytest.raises(ArgumentError, match="The step of this range is 0 in this call") as caught:
+        kernel(x, 0, y)
+    assert caught.value.location.file == __file__
+    assert not y.any()
+
+
+@pytest.mark.parametrize("application", [by_a_number, by_a_number_and_a_size, by_a_size])
+def test_where_a_step_of_0_is_asked_of_a_call(application):
+    """Before a launch, so on every backend."""
+    definition = _made(application).definition
+    asked = [each for each in assertions(definition) if each.kind is ArgumentError]
+    assert len(asked) == (application is by_a_size)
+    assert len(steps(definition)) == (application is not by_a_size)
+
+
+def not_come_to(x, n, y):
+    if n > 0:
+        for k in range(0, 4, n):
+            y = x  # noqa: F841
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_step_of_0_to_which_no_program_comes(number):
+    x, y = torch.ones(4), torch.zeros(4)
+    _made(not_come_to)(x, number, y)
+    assert torch.equal(y, x * bool(number))

@@ -20,6 +20,7 @@ from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings
 from ninetoothed.kernels.reach import Asked, far_offsets
+from ninetoothed.kernels.steps import refused_steps
 from ninetoothed.kernels.verified_bounds import check_tile_sizes
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -153,6 +154,7 @@ def plan_for(kernel: Definition, call: Call) -> NumpyPlan:
     check_tile_sizes(kernel, environment)
     check_assertions(kernel, environment, grid)
     refusals = check_meetings(kernel, call, environment, grid)
+    refusals += refused_steps(kernel, environment, grid)
     far = far_offsets(kernel, environment, grid)
     tensors = {
         parameter.name: _tensor_plan(kernel, parameter, call, environment, far)

@@ -23,12 +23,17 @@ from ninetoothed.backends.numpy.values.tile import (
     as_tile,
     place_of_mask,
 )
+from ninetoothed.errors import ArgumentError
+from ninetoothed.kernels.steps import STEP_OF_0
 from ninetoothed.language import dtypes
 from ninetoothed.language.promotion import refuse
 
 
 def rounds(function: Callable[..., Any], *bounds: Any, **keywords: Any) -> Iterable[Any]:
     """The numbers of a loop over a range: int64 where a bound is of a type that no int32 holds, else int32."""
+    step = keywords.get("step", bounds[2] if len(bounds) > 2 else 1)
+    if isinstance(step, Tile | int) and not step:
+        raise ArgumentError(STEP_OF_0)
     numbers = function(*bounds, **keywords)
     if not isinstance(numbers, range):
         return numbers

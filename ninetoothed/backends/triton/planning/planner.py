@@ -38,6 +38,7 @@ from ninetoothed.kernels.assertions import check_assertions
 from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings.agreement import Refusal, check_meetings, guarded
+from ninetoothed.kernels.steps import refused_steps
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.arrange import Parameter
@@ -174,6 +175,7 @@ class Planner:
         environment = environment_of(self._kernel, self._call, plainest)
         check_assertions(self._kernel, environment, grid)
         refusals = check_meetings(self._kernel, self._call, environment, grid)
+        refusals += refused_steps(self._kernel, environment, grid)
         if values is not None:
             guarded(self._kernel, run_nothing, refusals)(*values)
         return plainest, grid, refusals
