@@ -9,7 +9,7 @@ import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.backends.numpy.execution.checking import check
 from ninetoothed.errors import OutOfBoundsError
-from tests.numpy.execution.test_checking import make
+from tests.numpy.execution.test_checking import copy, make
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 
@@ -39,6 +39,14 @@ def test_an_access_between_the_elements_of_a_strided_tensor_is_reported(by):
                 continue
             with pytest.raises(OutOfBoundsError, match=rf"(?s){words}: offset 1 is between.*\+ by"):
                 kernel(x, out)
+
+
+def test_an_expanded_tensor_has_no_more_to_look_at_than_its_memory():
+    x, out = torch.ones(1).expand(2**31 - 1), torch.empty(8)
+    kernel = make(copy, lambda x, out: (x.tile((4,))[:2], out.tile((4,))))
+    with check():
+        kernel(x, out)
+    assert out.tolist() == [1.0] * 8
 
 
 def thirds(x, places, out):

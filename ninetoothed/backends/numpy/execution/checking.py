@@ -8,6 +8,7 @@ nothing is stored to, and floats that become integers of a type that does not ho
 
 from __future__ import annotations
 
+import math
 import os
 import types
 from collections.abc import Iterator, Mapping
@@ -54,6 +55,9 @@ def is_on() -> bool:
 
 _NOBODY, _ATOMIC, _SEVERAL = -1, -2, -3
 
+#: How many times an element may be one of a tensor's where it is looked at what lies between its elements.
+_MOST_OVERLAPPING = 64
+
 
 class Recorder:
     """Which program stored to each element and which loaded it, in one launch.
@@ -78,10 +82,14 @@ class Recorder:
     def add(self, memory: Memory) -> None:
         """Has a tensor of the launch recorded."""
         memory.observers.append(self.observe)
+        # An expanded tensor has more elements than there is memory.
+        steps = [(n, step) for n, step in zip(memory.shape, memory.strides, strict=True) if step]
+        shape, strides = tuple(n for n, _ in steps), tuple(step for _, step in steps)
         has_element = np.zeros(memory.array.size, dtype=np.bool_)
-        if has_element.size:
-            has_element[_elements_of(memory)] = True
-        self._elements[memory] = None if has_element.all() else has_element
+        if has_element.size and math.prod(shape) <= _MOST_OVERLAPPING * has_element.size:
+            has_element[element_indices(shape, strides) + memory.origin] = True
+        is_everywhere = has_element.all() or not has_element.any()
+        self._elements[memory] = None if is_everywhere else has_element
 
     def observe(self, memory: Memory, indices: Any, mask: Any, access: str) -> None:
         """Told of every access before it happens."""
