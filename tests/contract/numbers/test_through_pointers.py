@@ -13,7 +13,7 @@ import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.errors import ApplicationError
 
-TRUTH = torch.tensor([True, False, True, True])
+TRUTH = [True, False, True, True]
 
 
 def whole(*tensors):
@@ -45,7 +45,9 @@ def one_more(x, y):
     [(doubled, [2, 0, 2, 2]), (negative, [-1, 0, -1, -1]), (one_more, [2, 1, 2, 2])],
 )
 def test_truth_values_by_pointers_count(application, expected):
-    assert made(application, TRUTH, torch.full((4,), 9, dtype=torch.int32)) == expected
+    assert (
+        made(application, torch.tensor(TRUTH), torch.full((4,), 9, dtype=torch.int32)) == expected
+    )
 
 
 def third(x, y):
@@ -85,7 +87,7 @@ def beyond(x, y):
 
 def test_what_stands_for_truth_values_by_pointers_asks_for_0():
     y = torch.full((8,), 9, dtype=torch.int32)
-    assert made(beyond, TRUTH, y) == [1, 0, 1, 1, 1, 1, 1, 1]
+    assert made(beyond, torch.tensor(TRUTH), y) == [1, 0, 1, 1, 1, 1, 1, 1]
 
 
 def put_300(x, y):
@@ -231,12 +233,13 @@ def stored(x, y):
 
 
 @pytest.mark.parametrize(
-    "given, expected",
+    "dtype, given, expected",
     [
-        (torch.tensor([1 + 2**-8 + 2**-40, 1 + 2**-8], dtype=torch.float64), [1.0078125, 1.0]),
-        (torch.tensor([2**24 + 2**16 + 1, 2**24 + 2**16]), [16908288.0, 16777216.0]),
-        (torch.tensor([2**24 + 2**16 + 1, 3], dtype=torch.int32), [16908288.0, 3.0]),
+        (torch.float64, [1 + 2**-8 + 2**-40, 1 + 2**-8], [1.0078125, 1.0]),
+        (torch.int64, [2**24 + 2**16 + 1, 2**24 + 2**16], [16908288.0, 16777216.0]),
+        (torch.int32, [2**24 + 2**16 + 1, 3], [16908288.0, 3.0]),
     ],
 )
-def test_bfloat16_is_rounded_once(given, expected):
-    assert made(stored, given, torch.zeros(2, dtype=torch.bfloat16)) == expected
+def test_bfloat16_is_rounded_once(dtype, given, expected):
+    x = torch.tensor(given, dtype=dtype)
+    assert made(stored, x, torch.zeros(2, dtype=torch.bfloat16)) == expected
