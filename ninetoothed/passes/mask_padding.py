@@ -19,14 +19,14 @@ does, since the shapes are known here.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores
 from ninetoothed.passes.padding.branches import Branches, names_in
 from ninetoothed.passes.padding.conditions import Condition, is_partial
-from ninetoothed.passes.padding.rounds import stays_out, target_names, without_kept
+from ninetoothed.passes.padding.rounds import stays_out, without_kept
 from ninetoothed.passes.padding.validity import (
     OPERATORS,
     UNKNOWN,
@@ -39,7 +39,7 @@ from ninetoothed.passes.padding.validity import (
 from ninetoothed.passes.rewriting import Draft, assign, choices_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import called_name, has_effect, names_assigned
+from ninetoothed.program.effects import called_name, has_effect, names_assigned, targets_of
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.program.types import are_unlike, held, may_be_of_two_types
@@ -259,7 +259,7 @@ class _Analysis(Branches):
         self.carried = {**outer, **{name: (identity, before.get(name)) for name in assigned}}
         variables = {variable for kinds in followed.values() for variable in kinds.values()}
         condition = Condition(self, statement)
-        changing = {*target_names(statement), *variables, *condition.variables.values()}
+        changing = {*_target_names(statement), *variables, *condition.variables.values()}
         self.rounds |= changing
         untouched, self.untouched = self.untouched, {}
         lasting = self.lasting(statement, assigned, assigned | changing)
@@ -361,3 +361,8 @@ def _is_product_onto(node: ast.expr, name: str) -> bool:
         return False
     given = [*node.args[2:3], *(item.value for item in node.keywords if item.arg == "acc")]
     return any(isinstance(item, ast.Name) and item.id == name for item in given)
+
+
+def _target_names(statement: ast.For | ast.While) -> Iterator[str]:
+    """The name of a loop's own variable, if it has one."""
+    return (target.id for target in targets_of(statement))

@@ -306,3 +306,23 @@ def test_what_does_not_exist_of_a_chosen_value_is_not_stored(application, one, o
         y = torch.full((7,), OLD)
         kernel(x, z, n, y)
         assert y.tolist() == expected
+
+
+def larger(a, b):
+    return a if a > b else b
+
+
+def rows_in_order(y):
+    y = ntl.sort(ntl.reduce(y, 1, larger), descending=True)  # noqa: F841
+
+
+def greatest_of_rows_in_order(y):
+    y = ntl.sort(ntl.max(y, axis=1), descending=True)  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [rows_in_order, greatest_of_rows_in_order])
+def test_of_rows_that_moved_along_columns_those_alone_that_exist(application):
+    kernel = ninetoothed.make(lambda y: (y.tile((4, 4)),), application, (Tensor(2),))
+    y = torch.tensor([[1.0, 2, 3], [6, 5, 4]])
+    kernel(y)
+    assert y.tolist() == [[6, 3, 3], [6, 3, 4]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,15 @@ from ninetoothed.passes.padding.stores import covers
 from ninetoothed.passes.padding.validity import Known, with_rank
 from ninetoothed.passes.padding.values import Values
 from ninetoothed.passes.rewriting import assign, key_of, read
-from ninetoothed.program.effects import targets_of
 from ninetoothed.program.nodes import ElementRef, Kept, Store, SymbolValue, TileRef, Within, at
-from ninetoothed.program.tile_masks import NOWHERE, TileMask, asked_by_store, by_kind, of_kind
+from ninetoothed.program.tile_masks import (
+    NOWHERE,
+    TileMask,
+    asked_by_store,
+    by_kind,
+    of_kind,
+    with_dimensions,
+)
 from ninetoothed.symbols.expr import as_symbol
 
 Knowns = dict[str, Known]
@@ -300,8 +306,7 @@ class Carried(Values):
         elements it has, the store is certain, and the tile is the one that is stored to or has the
         elements that any other of its level has. Of what was made, its size says it; of what moved, nothing.
         """
-        in_place = mask.is_in_place
-        return any(self.is_elsewhere(each, statement.tile, in_place) for each in mask.stands_for)
+        return any(self.is_elsewhere(each, statement.tile, mask) for each in mask.stands_for)
 
     def beyond(self, value: Known, tile: TileRef) -> Known:
         """What is known of a value, with those masks alone where a tile that it is stored to may have more."""
@@ -309,28 +314,30 @@ class Carried(Values):
         def is_beyond(mask: TileMask) -> bool:
             if mask.wanted is not None:
                 return mask.wanted[0] in ("moved", "either", "way", "chosen")
-            return self.is_elsewhere(mask, tile, mask.is_in_place)
+            return self.is_elsewhere(mask, tile, mask)
 
         return replace(
             value, validity=tuple(filter(is_beyond, asked_by_store(value.validity, True)))
         )
 
-    def is_elsewhere(self, own: TileMask, stored_to: TileRef, is_in_place: bool) -> bool:
+    def is_elsewhere(self, own: TileMask, stored_to: TileRef, of_value: TileMask) -> bool:
         """Whether lanes that a mask leaves out may exist where a value is stored.
 
         Args:
-            is_in_place: whether the value that has the mask is stored as it is.
+            of_value: the mask that the value has, which may stand for the other one.
         """
         tile, indices = own.origin.tile, stored_to.indices
+        tile_shape = self.tensors[stored_to.parameter].tile_shape
         if not _is_tile(tile):
-            tile_shape = self.tensors[stored_to.parameter].tile_shape
             return not isinstance(tile, Within) or not covers(own, tile_shape)
         is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
         sources = [self.tensors[each.parameter].source for each in (tile, stored_to)]
         if sources[0] is not sources[1]:
             is_compared = self.is_certain and self.tensors[tile.parameter].is_by_size
             return not is_compared or (not is_same and self.depends_on_tile(own))
-        return not (is_same and own.is_in_place and is_in_place)
+        # The last dimension of a value is the last one of the tile that it is stored to.
+        ranked = (with_dimensions(mask, len(tile_shape)) for mask in (own, of_value))
+        return not (is_same and all(mask.is_in_place for mask in ranked))
 
     def loops_over(self, validity: Iterable[TileMask]) -> bool:
         """Whether masks may differ from round to round."""
@@ -353,11 +360,6 @@ def _is_tile(node: Any) -> bool:
 def _is_size(node: ast.expr, size: Any) -> bool:
     known = node.symbol if isinstance(node, SymbolValue) else getattr(node, "value", None)
     return known is not None and as_symbol(known) == as_symbol(size)
-
-
-def target_names(statement: ast.For | ast.While) -> Iterator[str]:
-    """The name of a loop's own variable, if it has one."""
-    return (target.id for target in targets_of(statement))
 
 
 def new_masks(before: Known, after: Known) -> tuple[TileMask, ...]:
