@@ -1,16 +1,15 @@
 """The debug mode: what a GPU would do silently becomes an error that says where.
 
 Reported are accesses outside of a tensor (through ``x.source[...]``, pointers, and ``x[k]``), between the elements of a
-strided one too, positions beyond a tile,
-elements that two programs or lanes store to or that one program loads and another stores to, elements of an output that
-nothing is stored to, and floats that become integers of a type that does not hold them.
+strided one too, positions beyond a tile, elements that two programs or lanes store to or that one program loads and
+another stores to, elements of an output that nothing is stored to, and floats that become integers of a type that does
+not hold them.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -66,9 +65,7 @@ class Recorder:
         outputs: by the names of the tensors that the kernel is to store to, where it does.
     """
 
-    def __init__(
-        self, launch: Launch, outputs: Mapping[str, errors.Location] = types.MappingProxyType({})
-    ) -> None:
+    def __init__(self, launch: Launch, outputs: Mapping[str, errors.Location]) -> None:
         self._launch = launch
         self._outputs = outputs
         #: The tensors of the launch, with where its elements are in the array; None for everywhere.

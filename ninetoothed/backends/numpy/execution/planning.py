@@ -80,7 +80,9 @@ class NumpyPlan:
         """
         is_wide = bool(self.call.of_dtype(dtypes.float64))
         launch = Launch(self.kernel.name, self.kernel.frozen, self.grid, self._value_of, is_wide)
-        recorder = self._recorder(launch) if checking.is_on() else None
+        recorder = None
+        if checking.is_on():
+            recorder = checking.Recorder(launch, outputs(self.kernel.program))
         rest = iter(values)
         arguments: list[Any] = []
         tensors: list[Tensor] = []
@@ -107,9 +109,6 @@ class NumpyPlan:
             recorder.finish()
         if comparison is not None:
             comparison.finish(values, [place for place, _ in self._addresses()])
-
-    def _recorder(self, launch: Launch) -> checking.Recorder:
-        return checking.Recorder(launch, outputs(self.kernel.program))
 
     def _compared(
         self, second: Second, launch: Launch, tensors: Sequence[Tensor], values: Sequence[Any]
