@@ -350,6 +350,33 @@ def test_half_of_what_was_joined_is_made_of_its_own_tiles(application):
     assert set(y.tolist()) == {1.0 if application is half_of_a_join else 4.0}
 
 
+def sum_of_halves(x, w, y):
+    y = ntl.sum(ntl.join(w, ntl.full(x.shape, 1.0, ntl.float32)), 1)  # noqa: F841
+
+
+def halves_combined(x, w, y):
+    y = ntl.reduce(ntl.join(ntl.full(x.shape, 1.0, ntl.float32), w), -1, plus)
+
+
+def plus(one, other):
+    return one + other
+
+
+@pytest.mark.parametrize("application", (sum_of_halves, halves_combined))
+def test_what_a_join_is_reduced_to_exists_where_one_half_does(application):
+    _, _, y = called(application, blocks, (16,), (4,), (16,))
+    assert y.tolist() == [3.0] * 4 + [1.0] * 12
+
+
+def sum_of_a_whole_and_a_half(x, w, y):
+    y = ntl.sum(ntl.join(w, ntl.full(x.shape, 1.0, ntl.float32)) * w[:, None], 1)  # noqa: F841
+
+
+def test_what_meets_both_halves_is_still_compared():
+    with pytest.raises(ArgumentError, match="`w` of shape .4,. is stored to `y`"):
+        called(sum_of_a_whole_and_a_half, blocks, (16,), (4,), (16,))
+
+
 # Where there is nothing to store to.
 
 

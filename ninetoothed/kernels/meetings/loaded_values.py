@@ -6,7 +6,7 @@ values were joined, it says in the new dimension which of them the tile is in (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,6 +63,33 @@ def _mixed(arguments: Arguments, operation: Operation) -> Known:
     return in_either_half(RULES[operation.shape](arguments, operation))
 
 
+def _reduced(arguments: Arguments, operation: Operation) -> Known:
+    return along_halves(arguments, operation, RULES[operation.shape](arguments, operation))
+
+
+def along_halves(arguments: Arguments, operation: Operation, result: Known) -> Known:
+    """What was reduced along what was joined: one half exists anyway where the other alone has tiles to follow."""
+    value = arguments.known(0)
+    if value.items is not None:
+        value = joined(value.items)
+    axis = arguments.constant("axis", operation.places["axis"])
+    if not isinstance(axis, int) or (axis + 1) % max(value.rank, 1):
+        return result
+    ends = [(m.layout[-1], (m.key, m.layout[:-1])) for m in value.validity if m.layout]
+    if len({*HALVES}.intersection(end for end, _ in ends)) != 1:
+        return result
+    followed = {place for end, place in ends if end not in HALVES}
+    beside = {place for end, place in ends if end in HALVES} - followed
+    return _without(result, beside, value.rank - 1)
+
+
+def _without(value: Known, places: Collection[Any], rank: int) -> Known:
+    """A value without the masks of some places in its first dimensions."""
+    items = value.items and tuple(_without(item, places, rank) for item in value.items)
+    left = (mask for mask in value.validity if (mask.key, mask.layout[:rank]) not in places)
+    return replace(value, validity=tuple(left), items=items)
+
+
 def in_either_half(value: Known) -> Known:
     """A value whose elements may have come from the other one of what was joined."""
     validity = _moved(
@@ -100,6 +127,7 @@ MOVES: dict[str, Callable[[Arguments, Operation], Known]] = {
     "interleaved": _interleaved,
     "halved": _split,
     "gathered": _gathered,
+    "reduced": _reduced,
     "scanned": _mixed,
     "sorted": _mixed,
     "flipped": _mixed,

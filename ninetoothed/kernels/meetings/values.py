@@ -282,7 +282,10 @@ class Values(padding_values.Values):
         results = custom_reductions.results(arguments, operation, values)
         if operation.kind == "scan":
             results = tuple(map(loaded_values.in_either_half, results))
-        return loaded_values.of_loads(results[0] if value.items is None else Known(items=results))
+        result = results[0] if value.items is None else Known(items=results)
+        if operation.kind == "reduction":
+            result = loaded_values.along_halves(arguments, operation, result)
+        return loaded_values.of_loads(result)
 
     def integer(self, node: ast.expr | None) -> Symbol | None:
         return size_expressions.integer(node, self.integers)
