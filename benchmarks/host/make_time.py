@@ -12,6 +12,7 @@ from pathlib import Path
 
 import examples
 from benchmarks.common.fresh import environment, figures
+from benchmarks.common.quiet import on_the_quietest_core
 from benchmarks.common.report import RESULTS, describe, table, write
 
 # Counts the calls that the module itself makes while it is imported, not those of the examples
@@ -48,7 +49,8 @@ def main() -> None:
     options = parser.parse_args()
     runs = {}
     for module in pkgutil.iter_modules(examples.__path__):
-        times = [figures(_PROGRAM, module.name) for _ in range(options.processes)]
+        with on_the_quietest_core():
+            times = [figures(_PROGRAM, module.name) for _ in range(options.processes)]
         if None not in times:
             runs[module.name] = times
     rows = [

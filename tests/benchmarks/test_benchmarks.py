@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import launch
+from benchmarks.common import quiet
 from benchmarks.common.fresh import ROOT, figures
 from benchmarks.common.report import table, write
 from benchmarks.common.spread import Spread, ratios
@@ -26,6 +27,19 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     """The clocks halve between the rounds; the ratio does not see it."""
     times = {"ours": [1.0, 2.0, 4.2], "theirs": [2.0, 4.0, 8.0]}
     assert ratios(times, "ours", "theirs") == Spread(0.5, 0.5, 0.525)
+
+
+def test_the_hosts_time_is_taken_on_the_fastest_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = [{3, 5, 8}]
+    monkeypatch.setattr(quiet.os, "sched_getaffinity", lambda _: chosen[-1], raising=False)
+    monkeypatch.setattr(
+        quiet.os, "sched_setaffinity", lambda _, cores: chosen.append(cores), raising=False
+    )
+    monkeypatch.setattr(quiet, "_nanoseconds", lambda: {3: 70, 5: 40, 8: 60}[min(chosen[-1])])
+    with pytest.raises(KeyError), quiet.on_the_quietest_core():
+        assert chosen[-1] == {5}
+        raise KeyError
+    assert chosen[-1] == {3, 5, 8}
 
 
 def test_the_columns_of_a_table_line_up() -> None:
