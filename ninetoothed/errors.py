@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import linecache
 import os
 import sys
@@ -88,6 +89,19 @@ def caller_location() -> Location | None:
     if frame is None:
         return None
     return Location(frame.f_code.co_filename, frame.f_lineno)
+
+
+def raised_at(error: BaseException) -> Location | None:
+    """Where in the user's source an error was raised, or what raised it was called: the innermost frame there."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return Location(error.filename, error.lineno)
+    place, reached = None, error.__traceback__
+    while reached is not None:
+        file = reached.tb_frame.f_code.co_filename
+        if not (is_own(file) or file.startswith("<") or file == importlib.__file__):
+            place = Location(file, reached.tb_lineno)
+        reached = reached.tb_next
+    return place
 
 
 class NineToothedError(Exception):

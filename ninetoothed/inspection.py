@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ninetoothed.errors import NineToothedError, near
+from ninetoothed.errors import NineToothedError, near, raised_at
 from ninetoothed.tensors.meta_operation import shape_text
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def _load(file: Path) -> ModuleType:
     except NineToothedError:
         raise
     except Exception as error:
-        raise InspectionError(f"{file} cannot be run: {type(error).__name__}: {error}") from error
+        why = f"{file} cannot be run: {type(error).__name__}: {error}"
+        raise InspectionError(why, raised_at(error)) from error
     finally:
         sys.path[:] = kept
         if sys.modules.get(file.stem) is module:

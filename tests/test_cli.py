@@ -221,7 +221,28 @@ def test_inspect_tells_what_stops_a_file(capsys, tmp_path):
     path = tmp_path / "failing.py"
     path.write_text("1 / 0\n")
     assert main(["inspect", f"{path}:kernel"]) == 1
-    assert "failing.py cannot be run: ZeroDivisionError" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "failing.py cannot be run: ZeroDivisionError" in said
+    assert f'File "{path}", line 1' in said
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "'unbuilt' cannot be imported: ZeroDivisionError: division by zero"),
+        ("import nowhere", "'unbuilt' cannot be imported: No module named 'nowhere'"),
+        ("def premake(:", "'unbuilt' cannot be imported: SyntaxError"),
+    ],
+)
+def test_build_tells_what_stops_a_module(capsys, tmp_path, monkeypatch, text, message):
+    path = tmp_path / "unbuilt.py"
+    path.write_text(f"\n{text}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "unbuilt", raising=False)
+    assert main(["build", "unbuilt:premake", "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert message in said
+    assert f'File "{path}", line 2' in said
 
 
 def test_inspect_of_an_unknown_frontend_lists_the_known(capsys, file):

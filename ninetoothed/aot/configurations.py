@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.errors import ArgumentError, near
@@ -55,6 +55,10 @@ def configurations(
                 f"`meta_parameters` has {name!r}, which is no parameter of premake{signature}."
                 f"{near(name, list(signature.parameters))}"
             )
+    if isinstance(configs, str) or not isinstance(configs, Iterable):
+        raise ArgumentError(
+            f"configurations are a list of (arguments, keywords, options) for premake{signature}, not {configs!r}"
+        )
     found = []
     for config in configs:
         try:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArgumentError, near
+from ninetoothed.errors import ArgumentError, NineToothedError, near, raised_at
 
 #: The configurations that a module without a list of them has.
 _ONE: Sequence[Any] = (((), {}, {}),)
@@ -18,7 +18,7 @@ def load_premake(described: str) -> tuple[Callable[..., Any], Sequence[Any]]:
     """The function that ``module:premake`` names, and its module's ``CONFIGS``.
 
     Raises:
-        ArgumentError: there is no such module or function.
+        ArgumentError: there is no such module or function, or the module raises an error.
     """
     module_name, _, name = described.partition(":")
     # As `python -m` does for the command itself.
@@ -26,8 +26,14 @@ def load_premake(described: str) -> tuple[Callable[..., Any], Sequence[Any]]:
         sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ArgumentError(f"{module_name!r} cannot be imported: {error}") from error
+    except NineToothedError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        if isinstance(error, ImportError):
+            said = str(error)
+        why = f"{module_name!r} cannot be imported: {said}"
+        raise ArgumentError(why, raised_at(error)) from error
     premake = getattr(module, name or "premake", None)
     if not callable(premake):
         raise ArgumentError(

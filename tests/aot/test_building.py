@@ -288,6 +288,7 @@ def test_what_is_equal_is_compiled_once(tmp_path: Path) -> None:
     ("configs", "text"),
     [
         ([], "at least one configuration"),
+        (5, "configurations are a list of"),
         ([((), {})], r"a configuration is \(arguments, keywords, options\)"),
         ([((1, 2, 3), {}, {})], "too many positional"),
         (
