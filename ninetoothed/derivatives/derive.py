@@ -21,6 +21,7 @@ from ninetoothed.derivatives.saving import backwards, decide_sums
 from ninetoothed.derivatives.tape import refused
 from ninetoothed.errors import ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
+from ninetoothed.passes.mask_padding import without_idle_rounds
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import Store, SymbolValue, walk
 from ninetoothed.program.written import written
@@ -148,10 +149,9 @@ class _Deriving:
         saved: Sequence[str] = (),
         atomic: bool = False,
     ) -> None:
-        self.definition = definition
+        self.definition, self.wrt = definition, wrt
         self.beside, self.equal, self.parts, self.saved = beside, equal or {}, parts, saved
-        self.program = definition.program
-        self.wrt = wrt
+        self.program = without_idle_rounds(definition.program)
         self.atomic: set[str] = set()
         self.is_atomic = atomic
         self.name = name or f"{definition.name}_backward"

@@ -116,6 +116,11 @@ class Values:
                 "one, and its gradient would be added to atomically.",
                 node,
             )
+        if isinstance(node, nodes.Kept):
+            raise refused(
+                "where this round of an unrolled loop has no element, a variable keeps what it held.",
+                node,
+            )
         raise refused(f"`{type(node).__name__}` has no derivative.", node)
 
     def read(self, node: nodes.Load) -> Operand:

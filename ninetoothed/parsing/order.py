@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ninetoothed.parsing.frames import Frame
 from ninetoothed.parsing.values import (
+    Cell,
     Group,
     Iterated,
     Known,
@@ -29,6 +30,41 @@ from ninetoothed.program.effects import (
     names_read,
     reads_memory,
 )
+from ninetoothed.program.nodes import Kept, clone
+from ninetoothed.records import dataclass
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A step of an unrolled loop: its target takes a value."""
+
+    target: ast.expr
+    value: Value
+
+    @property
+    def node(self) -> ast.expr:
+        """Where it is in the source."""
+        return self.target
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """A step of an unrolled loop: a round begins, and the one before it ends.
+
+    Attributes:
+        carried: the variables that the loop assigns, and that have a value before it.
+        before: what they held where the round at hand began; each way of an ``if`` has its own.
+        is_last: whether no round begins.
+    """
+
+    carried: tuple[Cell, ...]
+    node: ast.For
+    before: Cell
+    is_last: bool = False
+
+
+#: What is evaluated one after another.
+Step: TypeAlias = ast.stmt | Bound | Rounds
 
 
 class OrderFrame(Frame):
@@ -157,6 +193,51 @@ class OrderFrame(Frame):
         if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
             return Runtime(self.saved(value.node, node, wish))
         return value
+
+    # Rounds of loops that are unrolled.
+
+    def rounds(self, cells: Iterable[Cell], node: ast.For) -> Rounds:
+        """The rounds of an unrolled loop that assigns these variables."""
+        carried = [cell for cell in cells if cell.value is not None and not cell.stores]
+        number = f"before {node.lineno} {node.col_offset}"  # No name that is written.
+        self.cells[number] = Cell("")
+        return Rounds(tuple(sorted(carried, key=lambda cell: cell.name)), node, self.cells[number])
+
+    def next_round(self, rounds: Rounds) -> None:
+        """Ends a round, if there was one, and begins the next: where a variable has no element it keeps what it held."""
+        held = rounds.before.value
+        if isinstance(held, Group):
+            for cell, was in zip(rounds.carried, held.items):
+                self.bind(cell, self._kept_of(cell.value, was, rounds.node), rounds.node)
+        rounds.before.value = None
+        if not rounds.is_last:
+            now = [self._held(cell.value, rounds.node, cell.name) for cell in rounds.carried]
+            rounds.before.value = Group(tuple(now))
+
+    def bind(self, cell: Cell, value: Value, node: ast.AST) -> None:
+        """Assign a variable."""
+        raise NotImplementedError
+
+    def _held(self, value: Any, node: ast.AST, wish: str) -> Any:
+        """What a variable holds, in one of its own."""
+        if isinstance(value, Group):
+            # A plain one: it is no other name of a list.
+            return Group(tuple(self._held(item, node, wish) for item in value.items))
+        if not isinstance(value, Runtime) or self.is_constant(value.node):
+            return value
+        return Runtime(self.saved(clone(value.node), node, f"{wish}_before"))
+
+    def _kept_of(self, value: Any, held: Any, node: ast.AST) -> Any:
+        if isinstance(value, Group) and isinstance(held, Group):
+            if len(value.items) != len(held.items):
+                return value
+            pairs = zip(value.items, held.items)
+            return value.with_items([self._kept_of(item, was, node) for item, was in pairs])
+        are_both = isinstance(value, Runtime) and isinstance(held, Runtime)
+        if not are_both or self.is_constant(value.node) or not isinstance(value.node, ast.Name):
+            return value
+        kept = Kept(value=clone(value.node), before=clone(held.node), masks=[])
+        return Runtime(self.at(kept, node))
 
     def unnamed(self, value: Value) -> Value:
         """The atomic operation itself whose result a value is, where it was the last statement."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
 from ninetoothed.parsing.operators import set_cells
+from ninetoothed.parsing.order import Bound, Rounds, Step
 from ninetoothed.parsing.source import assigned_names, returns_of
 from ninetoothed.parsing.values import (
     Cell,
@@ -26,7 +28,6 @@ from ninetoothed.parsing.values import (
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import operation_of, reads_memory
 from ninetoothed.program.nodes import LanguageRef, walk
-from ninetoothed.records import dataclass
 from ninetoothed.symbols.simplify import is_nonnegative
 
 _ADVICE = {
@@ -51,18 +52,10 @@ _ADVICE = {
 _NONE = "it is None before a loop that assigns it. Give it a number or a tile before the loop."
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """A step of an unrolled loop: its target takes a value."""
-
-    target: ast.expr
-    value: Value
-
-
 class StatementFrame(AssignmentFrame):
     """A frame that evaluates statements."""
 
-    def run(self, statements: list[ast.stmt | _Bound]) -> Value | None:
+    def run(self, statements: list[Step]) -> Value | None:
         """Evaluate statements; what they return, None where they fall through."""
         pending = list(reversed(statements))
         while pending:
@@ -70,18 +63,18 @@ class StatementFrame(AssignmentFrame):
             try:
                 returned = self._run_one(statement, pending)
             except RecursionError:
-                place = statement.target if isinstance(statement, _Bound) else statement
+                place = statement if isinstance(statement, ast.stmt) else statement.node
                 raise self.error(place, too_deep("This")) from None
             if returned is not None:
                 return returned
         return None
 
-    def _run_one(
-        self, statement: ast.stmt | _Bound, pending: list[ast.stmt | _Bound]
-    ) -> Value | None:
+    def _run_one(self, statement: Step, pending: list[Step]) -> Value | None:
         """Evaluate a statement; what is returned, None where it goes on with what is pending."""
-        if isinstance(statement, _Bound):
+        if isinstance(statement, Bound):
             self.assign(statement.target, statement.value, statement.target, holds=True)
+        elif isinstance(statement, Rounds):
+            self.next_round(statement)
         elif isinstance(statement, ast.Return):
             return Known(None) if statement.value is None else self.evaluate(statement.value)
         elif isinstance(statement, ast.If):
@@ -144,9 +137,7 @@ class StatementFrame(AssignmentFrame):
 
     # Ways.
 
-    def _branch(
-        self, node: ast.If, condition: Value, rest: list[ast.stmt | _Bound] | None
-    ) -> Value | None:
+    def _branch(self, node: ast.If, condition: Value, rest: list[Step] | None) -> Value | None:
         """An ``if`` that the running kernel decides.
 
         With ``rest``, the statements after it become part of both ways, since one of them returns;
@@ -201,7 +192,7 @@ class StatementFrame(AssignmentFrame):
 
     # Loops.
 
-    def _for(self, node: ast.For) -> list[ast.stmt | _Bound]:
+    def _for(self, node: ast.For) -> list[Step]:
         """A loop; where it is unrolled, the statements that it stands for are given back."""
         if node.orelse:
             raise self.error(node.orelse[0], "`else` after a loop is not supported.")
@@ -211,7 +202,7 @@ class StatementFrame(AssignmentFrame):
         if isinstance(value, Range) and value.left is not None:
             self.taken(value, node.iter)
         if not isinstance(value, Range) or self._is_unrolled(value, node.iter):
-            steps: list[ast.stmt | _Bound] = []
+            steps: list[Step] = []
             items = self.elements(value, node.iter)
             self.count_copies(len(items), node)
             items[1:] = [self.as_it_is(item, node.iter) for item in items[1:]]
@@ -219,9 +210,10 @@ class StatementFrame(AssignmentFrame):
             if len(items) > 1:
                 for cell in self._assigned_in([node]):
                     cell.is_stable = cell.stores
+            rounds = self.rounds(self._assigned_in(node.body), node)
             for item in items:
-                steps += [_Bound(node.target, item), *node.body]
-            return steps
+                steps += [rounds, Bound(node.target, item), *node.body]
+            return [*steps, replace(rounds, is_last=True)]
         if len(value.arguments) == 3 and self._may_count_down(value.arguments[2], node):
             return self._counted(value, node)
         target = self._loop_variable(node)
@@ -250,7 +242,7 @@ class StatementFrame(AssignmentFrame):
             return False
         return not (isinstance(step, Known) or self.is_constant(self.expression(step, node.iter)))
 
-    def _counted(self, value: Range, node: ast.For) -> list[ast.stmt | _Bound]:
+    def _counted(self, value: Range, node: ast.For) -> list[Step]:
         """The loop ``for i in range(start, stop, step)`` as one over its rounds."""
         target = self._loop_variable(node)
         bounds = [

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.passes.padding import stores
+from ninetoothed.passes.padding import stores, unrolled
 from ninetoothed.passes.padding.branches import Branches, names_in
 from ninetoothed.passes.padding.conditions import Condition, is_partial
 from ninetoothed.passes.padding.rounds import stays_out, without_kept
@@ -57,6 +57,17 @@ def run(program: Program) -> Program:
         needed |= analysis.wanted
 
 
+def without_idle_rounds(program: Program) -> Program:
+    """A program that is not masked yet, without the ends of unrolled rounds at which nothing has to be kept."""
+    held = unrolled.begun(program.body)
+    if not held:
+        return program
+    idle = held.keys() - unrolled.begun(run(program).body).keys()
+    draft = Draft(program)
+    draft.body = unrolled.without(draft.body, idle)
+    return draft.finished()
+
+
 class _Analysis(Branches):
     """Walks the statements in order, knowing the masks of each variable."""
 
@@ -66,11 +77,16 @@ class _Analysis(Branches):
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
         self.may_have_less = stores.may_have_less(draft.program)
+        self.begun_unrolled = unrolled.begun(draft.body)
 
     def block(self, body: list[ast.stmt]) -> None:
         index = -1
         while (index := index + 1) < len(body):
             statement = self.statement = body[index]
+            if unrolled.ends_round(statement):
+                body[index : index + 1] = ending = unrolled.kept(self, statement)
+                index += len(ending) - 1
+                continue
             if chosen := self.choice_within(statement):
                 body.insert(index, chosen)
                 statement = self.statement = chosen
@@ -192,6 +208,8 @@ class _Analysis(Branches):
             self.get(statement.target, value)
         elif isinstance(statement, ast.Assign):
             target = statement.targets[0]
+            if isinstance(target, ast.Name) and target.id in self.begun_unrolled:
+                self.untouched.pop(self.begun_unrolled[target.id], None)
             if not (isinstance(target, ast.Name) and _is_product_onto(statement.value, target.id)):
                 value = without_kept(value)
             value = self.since_the_round(target, value)

@@ -81,7 +81,9 @@ def test_a_loop_over_a_tuple_is_unrolled():
 
     assert parsed(application) == expected("""
         total = 0.0 + x * 1
+        total_before = total
         total += y * 2
+        total = kept(total, total_before)
         store z = total
     """)
 

@@ -421,8 +421,12 @@ def test_star_parameters_of_a_helper():
     assert parsed(application) == expected("""
         v = x + 0
         first = v
+        first_before = first
         first = first + x
+        first = kept(first, first_before)
+        first_before_1 = first
         first = first + y
+        first = kept(first, first_before_1)
         store z = first
     """)
 

@@ -40,6 +40,7 @@ class Rewriter(CallRewriter):
         self._pending: list[ast.stmt] = []
         #: Of the names that hold what others did before, those of others that may stay as they are.
         self._unsure: set[str] = set()
+        self._unrolled: set[str] = set()
         keys = argument_keys(tree.args)
         assigned = self.assigned()
         self._assigned = {key: name for key, name in keys.items() if name in assigned}
@@ -135,13 +136,14 @@ class Rewriter(CallRewriter):
         return ast.copy_location(hook_call("__read__", node), node)
 
     def visit_For(self, node: ast.For) -> Any:
-        is_unrolled = self._is_unrolled(node.iter)
-        names = {} if is_unrolled else self.assigned_in(node.body)
-        node.iter = self.held(node.iter) if is_unrolled else self._rounds(node.iter)
+        is_unrolled, names = self._is_unrolled(node.iter), self.assigned_in(node.body)
+        node.iter = self._turns(node.iter) if is_unrolled else self._rounds(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
         before = self._before(names)
-        if isinstance(node.target, ast.Name) and not is_unrolled:
+        if is_unrolled:
+            self._unrolled |= {*before.values()}
+        elif isinstance(node.target, ast.Name):
             number = hook_call("__lasting__", *map(name_of, [node.target.id] * 2), ast.Constant(""))
             first.append(
                 placed_at(ast.Assign([name_of(node.target.id, ast.Store())], number), node)
@@ -152,6 +154,10 @@ class Rewriter(CallRewriter):
             self._pending = []
         node.orelse = self._statements(node.orelse)
         return self._held_around(node, before)
+
+    def _turns(self, iterated: ast.expr) -> ast.expr:
+        """What a loop goes over that is not spelled as a range, and may be one."""
+        return placed_at(hook_call("__turns__", self.held(iterated)), iterated)
 
     def _rounds(self, iterated: ast.expr) -> ast.expr:
         """The numbers of a loop over a range, of the type that its bounds have together."""
@@ -190,8 +196,10 @@ class Rewriter(CallRewriter):
 
     def _held_around(self, loop: ast.stmt, before: Mapping[str, str]) -> list[ast.stmt]:
         """A loop, and around it what its names hold where a round had no element for them."""
-        kept, ended = self._keep(before, loop), self._end(before, loop)
-        return [*self._hold(before, loop), loop, *kept, *ended]
+        kept = self._keep(before, loop)
+        if self._unrolled.isdisjoint(before.values()):
+            kept += self._end(before, loop)
+        return [*self._hold(before, loop), loop, *kept]
 
     def visit_If(self, node: ast.If) -> Any:
         names, test = self.assigned_in([*node.body, *node.orelse]), self.temporary("test")
@@ -276,7 +284,8 @@ class Rewriter(CallRewriter):
 
     def _lasting(self, name: str, held: str) -> ast.expr:
         given = [name_of(name), name_of(held), ast.Constant(name)]
-        return hook_call("__lasting__", *given, ast.Constant(held not in self._unsure))
+        how = held not in self._unsure, held in self._unrolled
+        return hook_call("__lasting__", *given, *map(ast.Constant, how))
 
     def _held(self, name: str, held: str) -> ast.expr:
         """What a name holds before a round; an ellipsis where it held nothing before the loop."""

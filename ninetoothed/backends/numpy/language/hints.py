@@ -86,9 +86,9 @@ def _count(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> built
     return builtins.range(integer(first, "A loop's start"), integer(last, "A loop's end"), by)
 
 
-def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> builtins.range:
-    """Python's ``range``, over compile-time bounds."""
-    return _count(arg1, arg2, step)
+def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> tuple[int, ...]:
+    """The numbers of Python's ``range``, over compile-time bounds: constants, by whatever name it is gone over."""
+    return tuple(_count(arg1, arg2, step))
 
 
 def condition(arg1: Any, disable_licm: bool = False) -> Any:

@@ -43,14 +43,26 @@ def rounds(function: Callable[..., Any], *bounds: Any, **keywords: Any) -> Itera
     return (Tile.of(number, dtype) for number in numbers)
 
 
-def lasting(value: Any, before: Any, name: str, is_assigned: bool = True) -> Any:
+def turns(items: Any) -> Iterable[Any]:
+    """What a loop goes over that is not spelled as a range: of one, the numbers of the running kernel."""
+    if not isinstance(items, range):
+        return items  # type: ignore[no-any-return]
+    numbers = list(items)
+    is_wide = any(not -(2**31) <= number < 2**31 for number in numbers)
+    return [Tile.of(number, dtypes.int64 if is_wide else dtypes.int32) for number in numbers]
+
+
+def lasting(
+    value: Any, before: Any, name: str, is_assigned: bool = True, is_unrolled: bool = False
+) -> Any:
     """What a variable holds after a round of a loop: a lane without an element keeps what it had.
 
-    A number becomes a 0-d tile, as a compiler has it.
+    A number becomes a 0-d tile, as a compiler has it, but in a loop that is unrolled.
 
     Args:
         before: what it held before the round; a tuple item by item.
         is_assigned: whether the round is known to assign it; else a number may stay what it is.
+        is_unrolled: whether a round may change its shape and type: it keeps nothing then.
 
     Raises:
         CompilationError: the round changed its shape or type, which a compiled loop cannot do.
@@ -58,13 +70,15 @@ def lasting(value: Any, before: Any, name: str, is_assigned: bool = True) -> Any
     if type(value) in (tuple, list):
         known = before if type(before) is type(value) and len(before) == len(value) else ()
         paired = itertools.zip_longest(value, known)
-        return type(value)(lasting(item, was, name, is_assigned) for item, was in paired)
+        how = is_assigned, is_unrolled
+        return type(value)(lasting(item, was, name, *how) for item, was in paired)
     if type(value) is dict:
         known = before if type(before) is dict and before.keys() == value.keys() else {}
         items = value.items()
-        return {key: lasting(item, known.get(key), name, is_assigned) for key, item in items}
+        how = is_assigned, is_unrolled
+        return {key: lasting(item, known.get(key), name, *how) for key, item in items}
     if isinstance(value, (bool, int, float)):
-        if value is before and not is_assigned:
+        if is_unrolled or (value is before and not is_assigned):
             return value
         value = Tile.of(value)
     if not isinstance(value, Tile) or before is None:
@@ -76,6 +90,8 @@ def lasting(value: Any, before: Any, name: str, is_assigned: bool = True) -> Any
     if value is before:
         return _owning(value)
     if value.shape != before.shape or value.dtype is not before.dtype:
+        if is_unrolled:
+            return value
         was, became = (f"{tile.dtype}{list(tile.shape)}" for tile in (before, value))
         raise refuse(
             f"The loop changes what {name!r} is: {was} before a round, {became} after it. Give it the "

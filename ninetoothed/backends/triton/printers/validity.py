@@ -44,7 +44,7 @@ class ValidityLowering(ElementLowering):
     def visit_Kept(self, node: nodes.Kept) -> ast.expr:
         mask = self._conjunction(node.masks)
         value = self.visit(node.value)
-        return value if mask is None else language("where", mask, value, node.before)
+        return value if mask is None else language("where", mask, value, self.visit(node.before))
 
     def visit_Flipped(self, node: nodes.Flipped) -> ast.expr:
         mask, value = self._conjunction(node.masks), self.visit(node.value)
