@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -48,6 +49,30 @@ def parse(
         ApplicationError: located; the application uses what cannot be compiled.
         UnresolvedNameError: a name is defined nowhere that Python would look.
     """
+    decisions = decisions or Decisions()
+    given = application, parameters, name, constants, taken
+    try:
+        return _with_names(*given, decisions)
+    except NineToothedError:
+        if decisions.rounds:
+            # What makes no sense may stand in loops that have no round.
+            rest = Decisions(decisions.values, leaves_out=True)
+            with contextlib.suppress(NineToothedError):
+                _with_names(*given, rest)
+                decisions.missing.update(*decisions.rounds.values())
+            decisions.missing |= rest.missing
+        raise
+
+
+def _with_names(
+    application: Callable[..., Any],
+    parameters: Sequence[Any],
+    name: str,
+    constants: Mapping[str, Any] | None,
+    taken: Collection[str],
+    decisions: Decisions,
+) -> Program:
+    """The same, after it is found which names are to be loaded at once."""
     loaded = Loaded()
     while True:
         try:
@@ -63,14 +88,14 @@ def _parsed(
     name: str,
     constants: Mapping[str, Any] | None,
     taken: Collection[str],
-    decisions: Decisions | None,
+    decisions: Decisions,
     loaded: Loaded,
 ) -> Program:
     """The same, with the names loaded at once of which that is known already."""
     function = function_of(source.read(application))
     state = State(names={*RESERVED, *taken, name, *(item.name for item in parameters)})
     state.holds.loaded = loaded
-    state.decisions = decisions or state.decisions
+    state.decisions = decisions
     state.parameters = {item.name: item for item in parameters}
     frame = FunctionFrame(state, function)
     frame.enter_application([_with_value(item, constants or {}) for item in parameters])

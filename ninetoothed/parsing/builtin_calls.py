@@ -106,7 +106,7 @@ def _object(frame: LanguageCallFrame, value: Value, node: ast.Call) -> Known | N
     if isinstance(value, Iterated):
         known = to_python(Group(tuple(frame.elements(value, node))))
         return known and Known(iter(known.object))
-    return to_python(value)
+    return to_python(frame.needed(value, node))
 
 
 def _check_count(frame: LanguageCallFrame, function: Any, given: int, node: ast.Call) -> None:

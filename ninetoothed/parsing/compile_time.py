@@ -18,7 +18,7 @@ from ninetoothed.errors import ApplicationError
 from ninetoothed.program.nodes import SymbolValue
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.operators import PYTHON_BITWISE, PYTHON_COMPARE
+from ninetoothed.symbols.operators import PYTHON_BINARY, PYTHON_COMPARE, PYTHON_UNARY
 
 #: The widest integer; sixteen of a device's make one.
 MOST_BITS = 1024
@@ -29,8 +29,8 @@ MOST_ITEMS = 1 << 16
 #: The largest number whose factorial is computed: it is about as wide as an integer may be.
 _MOST_FACTORS = 170
 
-#: What a condition is made of, beside symbolic integers, where it is decided.
-_MADE = (ast.Constant, ast.Compare, ast.BinOp)
+#: What a value is made of, beside symbolic integers, where it is decided.
+_MADE = (ast.Constant, ast.Compare, ast.BinOp, ast.UnaryOp)
 
 
 @dataclass
@@ -40,26 +40,44 @@ class Decisions:
     Attributes:
         values: of constexpr symbols, as far as they are known.
         missing: the symbols whose values would have decided something.
+        rounds: by what a loop goes over, the symbols that decide whether it has a round: they are asked
+            for where nothing else makes sense of the application.
+        leaves_out: whether loops are left out of which that is open.
+        unrolled: the symbols that decide how often loops of which a compiler knows the variable go round.
     """
 
     values: Mapping[Symbol, int] = field(default_factory=dict)
     missing: set[Symbol] = field(default_factory=set)
+    rounds: dict[ast.AST, set[Symbol]] = field(default_factory=dict)
+    leaves_out: bool = False
+    unrolled: set[Symbol] = field(default_factory=set)
 
     def of(self, node: ast.expr) -> bool | None:
         """Whether what is made of symbolic integers and constants holds; None where that is not known."""
-        symbols: set[Symbol] = set()
-        for part in ast.walk(node):
-            if isinstance(part, SymbolValue):
-                symbols.update(as_symbol(part.symbol).leaves())
-            elif isinstance(part, ast.expr) and not isinstance(part, _MADE):
-                return None
-        if not symbols or not all(s.leaf.constexpr and s.leaf.role == "symbol" for s in symbols):
+        found = self.number(node)
+        return None if found is None else bool(found)
+
+    def number(self, node: ast.expr) -> Any:
+        """What is made of symbolic integers and constants, which is asked for; None where it is not known."""
+        symbols = symbols_of(node)
+        self.missing |= symbols - self.values.keys()
+        return self.known(node) if symbols else None
+
+    def needed(self, node: ast.expr) -> Any:
+        """The same of what makes no sense unless it is known: unrolled, a loop's variable may be."""
+        found = self.number(node)
+        if found is None:
+            self.missing |= self.unrolled - self.values.keys()
+        return found
+
+    def known(self, node: ast.expr) -> Any:
+        """The same without asking for it."""
+        symbols = symbols_of(node)
+        if not symbols or not symbols <= self.values.keys():
             return None
-        unknown = symbols - self.values.keys()
-        self.missing |= unknown
         try:
-            return None if unknown else bool(self._value(node))
-        except (KeyError, TypeError):
+            return self._value(node)
+        except (KeyError, TypeError, ValueError, ArithmeticError, ApplicationError):
             # An operation that is none of integers, or a text.
             return None
 
@@ -67,12 +85,28 @@ class Decisions:
         if isinstance(node, SymbolValue):
             return as_symbol(node.symbol).evaluate(self.values)
         if isinstance(node, ast.BinOp):
-            return PYTHON_BITWISE[type(node.op)](self._value(node.left), self._value(node.right))
+            operands = self._value(node.left), self._value(node.right)
+            check_operation(PYTHON_BINARY[type(node.op)], operands)
+            return checked(PYTHON_BINARY[type(node.op)](*operands))
+        if isinstance(node, ast.UnaryOp):
+            return PYTHON_UNARY[type(node.op)](self._value(node.operand))
         if isinstance(node, ast.Compare):
             (op,), (right,) = node.ops, node.comparators
             return PYTHON_COMPARE[type(op)](self._value(node.left), self._value(right))
         assert isinstance(node, ast.Constant)
         return node.value
+
+
+def symbols_of(node: ast.expr) -> set[Symbol]:
+    """The constexpr symbols of which a value is made, with constants; none where anything else is in it."""
+    symbols: set[Symbol] = set()
+    for part in ast.walk(node):
+        if isinstance(part, SymbolValue):
+            symbols.update(as_symbol(part.symbol).leaves())
+        elif isinstance(part, ast.expr) and not isinstance(part, _MADE):
+            return set()
+    are_given = all(s.leaf.constexpr and s.leaf.role == "symbol" for s in symbols)
+    return symbols if are_given else set()
 
 
 def check_operation(function: Callable[..., Any], operands: tuple[Any, ...]) -> None:

@@ -64,6 +64,7 @@ class ElementFrame(TileFrame):
             return Fixed(from_end(key.symbol, size))
         if isinstance(key, Runtime):
             if isinstance(key.node, ast.Slice):
+                self.needed(key, node)
                 raise self.error(
                     node,
                     f"The bounds of a slice of {name!r} are needed at compile time, since they decide "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from ninetoothed import language
@@ -132,6 +133,7 @@ class ExpressionFrame(ElementFrame):
         if isinstance(value, Group):
             return list(value.items)
         if isinstance(value, Range):
+            value = replace(value, arguments=tuple(self.needed(v, node) for v in value.arguments))
             if len(value.known) == len(value.arguments):
                 rounds = self._python_range(value.known, node)
                 if len(rounds) > MOST_COPIES:
@@ -282,7 +284,7 @@ class ExpressionFrame(ElementFrame):
         index = self.evaluate(node.slice)
         value = self.kept_read(value, start, node)
         if isinstance(value, Named):
-            entries = self.named(value, node)
+            entries, index = self.named(value, node), self.needed(index, node.slice)
             if isinstance(index, Known) and index.object in entries:
                 return entries[index.object]
             known = ", ".join(map(repr, entries))
@@ -310,7 +312,7 @@ class ExpressionFrame(ElementFrame):
         )
 
     def _object_item(self, value: Known, node: ast.Subscript) -> Value:
-        index = self.evaluate(node.slice)
+        index = self.needed(self.evaluate(node.slice), node.slice)
         if not isinstance(index, Known):
             raise self.error(node.slice, "This index is needed at compile time.")
         return self.computed(lambda: value.object[index.object], node)

@@ -13,7 +13,7 @@ from ninetoothed.errors import ApplicationError, location_of, near
 from ninetoothed.language import LanguageFunction
 from ninetoothed.language.dtypes import NAMES, element_type
 from ninetoothed.parsing import values
-from ninetoothed.parsing.compile_time import Decisions
+from ninetoothed.parsing.compile_time import Decisions, symbols_of
 from ninetoothed.parsing.holds import Holds, Loan
 from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
 from ninetoothed.program import nodes
@@ -275,6 +275,42 @@ class Frame:
         if isinstance(value, values.Element):
             return self.at(nodes.ElementType(parameter=value.parameter.name), node)
         raise self.error(node, _no_value(value))
+
+    def needed(self, value: values.Value, node: ast.AST) -> values.Value:
+        """A value that is needed now: what constexpr symbols make is the number that a call has them make."""
+        if not isinstance(value, values.Symbolic | values.Runtime):
+            return value
+        found = self.state.decisions.needed(self.expression(value, node))
+        return value if found is None else values.Known(found)
+
+    def bounds_of(self, value: values.Range, node: ast.AST, is_unrolled: bool) -> list[Any] | None:
+        """The numbers that a loop over a range is given; None where they are not known, nor asked for so far."""
+        decisions, bounds, symbols = self.state.decisions, list[Any](), set[Any]()
+        for item in value.arguments:
+            if isinstance(item, values.Known):
+                bounds.append(item.object)
+            elif isinstance(item, values.Symbolic | values.Runtime):
+                made = self.expression(item, node)
+                found = symbols_of(made)
+                if not found:
+                    return None
+                symbols |= found
+                bounds.append(decisions.known(made))
+            else:
+                return None
+        if None not in bounds:
+            return bounds
+        if is_unrolled:
+            decisions.unrolled |= symbols
+        else:
+            decisions.rounds[node] = symbols
+        return None
+
+    def rounds_of(self, node: ast.For | ast.While) -> list[Any]:
+        """What a loop does in each round; nothing where it is left out."""
+        decisions = self.state.decisions
+        is_open = isinstance(node, ast.For) and node.iter in decisions.rounds
+        return [] if decisions.leaves_out and is_open else list(node.body)
 
     def elements(self, value: values.Value, node: ast.AST) -> list[values.Value]:
         """The elements of something that is iterated over at compile time."""

@@ -69,6 +69,9 @@ class OperatorFrame(ComparisonFrame):
             left = Known(int(left.object))
         operands = [self.expression(value, node) for value in (left, right)]
         if isinstance(op, ast.Pow) and not all(map(self.is_constant, operands)):
+            exponent = self.needed(right, node)
+            if exponent is not right:
+                return self.binary(left, op, exponent, node)
             raise self.error(
                 node,
                 f"`**` of a value of the running kernel takes a whole number from 1 to {MOST_FACTORS} that "
@@ -110,7 +113,7 @@ class OperatorFrame(ComparisonFrame):
             return type(left)(left.items + right.items)
         if isinstance(op, ast.Mult):
             group, count = (left, right) if isinstance(left, Group) else (right, left)
-            times = None
+            count, times = self.needed(count, node), None
             if isinstance(count, Known) and isinstance(count.object, Hashable):  # No array.
                 times = index_of(count.object)
             if times is not None:

@@ -274,9 +274,9 @@ class StatementFrame(AssignmentFrame):
 
     def _is_unrolled(self, value: Range, node: ast.AST) -> bool:
         is_static = getattr(value.function.object, "name", "") == "static_range"
-        is_known = len(value.known) == len(value.arguments)
+        bounds = self.bounds_of(value, node, is_static)
         # Nothing within a loop that has no round need make sense.
-        return is_known and (is_static or not self._python_range(value.known, node))
+        return bounds is not None and (is_static or not self._python_range(bounds, node))
 
     def _loop_variable(self, node: ast.For) -> Cell:
         if not isinstance(node.target, ast.Name):
@@ -367,7 +367,7 @@ class StatementFrame(AssignmentFrame):
             variable = enter()
             self.state.loops += 1
             with self.state.captured() as body:
-                self.run(list(node.body))
+                self.run(self.rounds_of(node))
                 leave()
             self.state.loops -= 1
             changed = {cell for cell in before if cell.value is not entry[cell]}
