@@ -76,7 +76,8 @@ class OperatorFrame(ComparisonFrame):
                 node,
                 f"`**` of a value of the running kernel takes a whole number from 1 to {MOST_FACTORS} that "
                 "is known at compile time: use `ntl.sqrt`, `ntl.libdevice.pow` or "
-                "`ntl.exp2(exponent * ntl.log2(base))`.",
+                "`ntl.exp2(exponent * ntl.log2(base))`. A power of scalars alone, as `1 - beta**step`, is computed "
+                "before the call and given as one.",
             )
         return Runtime(self.at(ast.BinOp(left=operands[0], op=op, right=operands[1]), node))
 

@@ -8,6 +8,7 @@ import torch
 
 import ninetoothed.language as ntl
 from ninetoothed.errors import ApplicationError
+from tests.contract.kernels import arange, empty, run
 from tests.contract.numbers.test_literals import result
 
 TRUTH = torch.tensor([True, False, True, True])
@@ -294,3 +295,19 @@ def test_numbers_that_do_not_fit_are_compared_and_chosen_among(dtype):
     assert result(the_lesser_of_what_does_not_fit, v, out=out).tolist() == twice
     if dtype.is_signed:
         assert result(the_greater_of_what_does_not_fit, v, out=out).tolist() == twice
+
+
+def test_a_power_of_scalars_says_what_to_do():
+    def corrected(x, beta, step, y):
+        y = x / (1 - beta**step)  # noqa: F841
+
+    with pytest.raises(ApplicationError, match="computed before the call and given as one"):
+        run(corrected, arange(4), 0.9, 3, empty(4))
+
+
+def test_a_power_of_scalars_may_be_computed_as_the_message_says():
+    def corrected(x, beta, step, y):
+        y = x / (1 - ntl.exp2(step * ntl.log2(beta)))  # noqa: F841
+
+    found = run(corrected, arange(4), 0.9, 3, empty(4)).cpu()
+    torch.testing.assert_close(found, arange(4).cpu() / (1 - 0.9**3))
