@@ -213,7 +213,7 @@ def _next(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> V
 
 
 def _reversed(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
-    if isinstance(arguments[0], Iterated):
+    if isinstance(arguments[0], Iterated) or getattr(arguments[0], "left", None) is not None:
         raise frame.error(node, NO_TUPLE)
     ranges = [each for each in arguments if isinstance(each, Range)]
     bounds = [*ranges[0].arguments] if len(ranges) == len(arguments) == 1 else []

@@ -310,6 +310,13 @@ def added_ones(x, n, y):
     y = x + sum(reversed((1, 2)) + (3,))
 
 
+def twice_backwards(x, n, y):
+    total = x * 0
+    for k in reversed(reversed(range(x.shape[0]))):
+        total += k
+    y = total
+
+
 @pytest.mark.parametrize(
     ("application", "message"),
     [
@@ -351,7 +358,10 @@ def added_ones(x, n, y):
                 unpacked_from_outside,
             )
         ),
-        *((application, "is no tuple") for application in (its_length, equal_ones, added_ones)),
+        *(
+            (application, "is no tuple")
+            for application in (its_length, equal_ones, added_ones, twice_backwards)
+        ),
         (an_item_of_it, "cannot be indexed"),
     ],
 )
