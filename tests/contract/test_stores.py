@@ -11,6 +11,7 @@ import torch
 import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ShapeError
 from tests.contract.kernels import vectors
 
 #: What an element is before anything is stored.
@@ -326,3 +327,23 @@ def test_of_rows_that_moved_along_columns_those_alone_that_exist(application):
     y = torch.tensor([[1.0, 2, 3], [6, 5, 4]])
     kernel(y)
     assert y.tolist() == [[6, 3, 3], [6, 3, 4]]
+
+
+def one_tile(*tensors):
+    return tuple(tensor.tile((-1,)) for tensor in tensors)
+
+
+def in_order(x, y):
+    y = ntl.sort(x)  # noqa: F841
+
+
+def test_what_is_stored_may_have_more_elements_in_a_block_of_one_size():
+    x, y = torch.tensor([5.0, 2.0, 7.0, 1.0, 6.0, 4.0, 3.0]), torch.full((5,), OLD)
+    ninetoothed.make(one_tile, in_order, vectors(2))(x, y)
+    assert y.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_what_is_stored_in_a_wider_block_is_refused_with_its_place():
+    x, y = torch.tensor([5.0, 2.0, 7.0, 1.0, 6.0, 4.0, 3.0]), torch.full((3,), OLD)
+    with pytest.raises(ShapeError, match=r"(?s)\[8\] cannot be stored to `y`.*test_stores"):
+        ninetoothed.make(one_tile, in_order, vectors(2))(x, y)

@@ -7,6 +7,7 @@ tensors go through emission here, and not to the NumPy backend: a second opinion
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import enum
 import json
@@ -14,6 +15,7 @@ import math
 import os
 import random
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,7 +42,9 @@ from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.backends.triton.specialization.tiles import check_tiles
 from ninetoothed.backends.triton.translation import generic, specialize
 from ninetoothed.cache import write_source
+from ninetoothed.errors import CompilationError
 from ninetoothed.kernels.assertions import check_assertions
+from ninetoothed.kernels.call_sizes import explained
 from ninetoothed.kernels.meetings.agreement import check_meetings, guarded
 from ninetoothed.kernels.steps import refused_steps
 from ninetoothed.tuning.space import Config, fitting, values_of
@@ -195,6 +199,15 @@ _TORCH_DTYPES = {
 }
 
 
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """What the interpreter raises, as what a compiler tells of: shapes that do not fit, say."""
+    try:
+        yield
+    except triton.runtime.errors.InterpreterError as error:
+        raise CompilationError(str(error)) from error
+
+
 class Interpreter(Backend):
     """Emits source as the Triton backend does, and runs it in Triton's interpreter.
 
@@ -242,7 +255,8 @@ class Interpreter(Backend):
                 if parameter.kind == "descriptor":
                     value = _descriptor(value, specialized.described[parameter.name])
                 arguments[parameter.name] = value
-            function[(num_programs,)](**arguments)
+            with explained(kernel, environment), _told():
+                function[(num_programs,)](**arguments)
             assert not any(workspace.get("arrivals", ())), "a counter is not 0 again"
 
         return Plan(guarded(kernel, run, refusals))
