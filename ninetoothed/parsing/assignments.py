@@ -255,11 +255,16 @@ class AssignmentFrame(CallFrame):
         if isinstance(value, Tile):
             return self.selected(value, target), []
         text = ast.unparse(target.value)
-        where = "" if self.caller is None else f" (a helper's non-tile: {self.function.name!r})"
+        if isinstance(value, Group):
+            raise self.error(
+                target,
+                f"An item of `{text}` is assigned: tuples, lists and dictionaries do not change in an application. "
+                "Make another one, or store to the tile that the item is by its own name.",
+            )
         raise self.error(
             target,
-            f"A store to `{text}[...]`, but `{text}` is no tile of a parameter{where}. Only tiles "
-            "that come from the application's parameters can be stored to.",
+            f"A store to `{text}[...]`, but `{text}` is no tile of a parameter: it is a value, of which `ntl.where` "
+            "makes one with other elements. Only a parameter's tiles are stored to.",
         )
 
     # Several targets.

@@ -269,7 +269,7 @@ def test_wrong_use_of_a_tile(application, words):
     assert words in failure(application)
 
 
-def test_a_store_to_a_helpers_non_tile():
+def test_a_store_to_a_value_in_a_helper():
     def set_first(values, x):
         values[0] = x  # HERE
 
@@ -279,7 +279,21 @@ def test_a_store_to_a_helpers_non_tile():
 
     message = failure(application)
 
-    assert "helper's non-tile: 'set_first'" in message
+    assert "`values` is no tile of a parameter: it is a value" in message
+    assert "(in 'set_first', which 'application' calls at" in message
+
+
+def test_an_item_of_a_list_is_not_assigned():
+    def set_first(x, y):
+        both = [x, y]
+        both[0] = x + 1  # HERE
+
+    def application(x, y):
+        set_first(x, y)
+
+    message = failure(application)
+
+    assert "An item of `both` is assigned: tuples, lists and dictionaries do not change" in message
     assert "(in 'set_first', which 'application' calls at" in message
 
 
