@@ -263,3 +263,45 @@ def test_indices_that_do_not_meet_are_refused_with_their_place(application):
     words = r"(?s)(need shapes that match|incompatible dimensions).*File .*test_sources"
     with pytest.raises(NineToothedError, match=words):
         kernel(torch.zeros(5, 17), torch.zeros(5))
+
+
+def chosen_from_a_tile(x, t, y):
+    y = ntl.where(t != -100, x[t], 0)  # noqa: F841
+
+
+def chosen_from_a_source(x, t, y):
+    y = ntl.where(t != -100, x.source[t], 0)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "beyond"), [(chosen_from_a_tile, -9.0), (chosen_from_a_source, 0.0)]
+)
+def test_a_position_beyond_a_tile_selects_nothing_and_one_beyond_a_tensor_reads_0(
+    application, beyond
+):
+    kernel = ninetoothed.make(
+        lambda *tensors: tuple(tensor.tile((-1,)) for tensor in tensors),
+        application,
+        (Tensor(1), Tensor(1), Tensor(1)),
+    )
+    y = torch.full((4,), -9.0)
+    kernel(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([1, -100, 2, -100]), y)
+    assert y.tolist() == [2, beyond, 3, beyond]
+
+
+def a_window(x, y):
+    y = x + 1  # noqa: F841
+
+
+def all_of_a_window(x, y):
+    y = x[0:4] + 1  # noqa: F841
+
+
+@pytest.mark.parametrize(("application", "beyond"), [(a_window, 1.0), (all_of_a_window, -9.0)])
+def test_what_a_window_has_beyond_the_end_is_computed_with_and_not_selected(application, beyond):
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4,), strides=(3,)), y.tile((4,))), application, (Tensor(1), Tensor(1))
+    )
+    y = torch.full((8,), -9.0)
+    kernel(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), y)
+    assert y.tolist() == [2, 3, 4, 5, 5, 6, beyond, beyond]
