@@ -213,11 +213,16 @@ class Frame:
         value = cell.value
         if value is None:
             known = [key for key, other in self.cells.items() if other.value is not None]
+            if any(_ended_before(node, loop, name) for loop in ast.walk(self.function.tree)):
+                raise self.error(
+                    node,
+                    f"The variable {name!r} is that of a loop, and ends with the loop: to read it afterwards, "
+                    "assign it to another one in each round, which has a value before the loop.",
+                )
             raise self.error(
                 node,
                 f"The variable {name!r} is read before it is assigned.{near(name, known)} A "
-                "variable that a loop or an if assigns needs a value before it, and that of a `for` "
-                "has none after it.",
+                "variable that a loop or an if assigns needs a value before it.",
             )
         if isinstance(value, values.Undecided):
             raise self.error(node, f"The value of {name!r} is needed at compile time: {value.why}")
@@ -373,6 +378,13 @@ class Frame:
         name = self.state.fresh(getattr(item, "__name__", "function"))
         self.state.externs[name] = item
         return name
+
+
+def _ended_before(node: ast.AST, loop: ast.AST, name: str) -> bool:
+    """Whether ``loop`` is one of this variable, which was left where ``node`` stands."""
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Name):
+        return False
+    return loop.target.id == name and getattr(node, "lineno", 0) > (loop.end_lineno or 0)
 
 
 def _no_value(value: values.Value) -> str:

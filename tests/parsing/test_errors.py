@@ -24,16 +24,6 @@ def test_an_unknown_name():
     assert "Did you mean 'scale_factor'?" in message
 
 
-def test_a_loops_variable_after_the_loop():
-    def application(x, y, n):
-        k = 0
-        for k in range(n):
-            y = x
-        y = x + k  # HERE
-
-    assert "that of a `for` has none after it" in failure(application)
-
-
 def test_a_range_that_does_not_advance():
     def application(x, y, n):
         for k in range(0, n, 0):  # HERE
@@ -72,6 +62,30 @@ def test_a_variable_read_before_it_is_assigned():
         total = x
 
     assert "'total' is read before it is assigned" in failure(application)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_loops_variable_read_after_the_loop(first):
+    def application(x, y, n):
+        if first:
+            i = 100
+        for i in range(n):
+            y = x * i
+        y = x + i  # HERE
+
+    message = failure(application)
+    assert "'i' is that of a loop, and ends with the loop" in message
+
+
+def test_a_variable_that_a_branch_gives_after_a_loop_of_it():
+    def application(x, y, n):
+        if n > 3:
+            i = 1
+        y = x * i  # HERE
+        for i in range(n):
+            y = x * i
+
+    assert "'i' is read before it is assigned" in failure(application)
 
 
 def test_a_parameter_without_a_tensor():
