@@ -5,11 +5,13 @@ Declared bounds are promises that a call may break, so nothing is proved by them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
+from ninetoothed.program.nodes import ElementLoad, ElementPlace, ElementStore, location
+from ninetoothed.program.program import Program
 from ninetoothed.symbols.bounds import Interval, interval
 from ninetoothed.symbols.expr import Symbol, evaluated
 from ninetoothed.tensors.level import operations
@@ -24,6 +26,22 @@ def check_tile_sizes(kernel: Definition, environment: Mapping[Symbol, int]) -> N
                 f"kernel `{kernel.name}`: a size of the tile of `{name}`, `{size}`, is {found} in this call, as a "
                 "window is longer than what it goes over. Give it more, or pad it in the arrangement."
             )
+
+
+def empty_slices(
+    kernel: Definition, program: Program, environment: Mapping[Symbol, int]
+) -> Iterator[ApplicationError]:
+    """An error for each slice of a tile in a program of the kernel that has no element in a call."""
+    for node in program.nodes():
+        if not isinstance(node, ElementLoad | ElementStore | ElementPlace):
+            continue
+        shape = kernel.program.parameter(node.parameter).tile_shape
+        for count in () if node.view.is_whole(shape) else node.view.shape:
+            if (found := evaluated(count, environment)) < 1:
+                yield ApplicationError(
+                    f"A slice of `{node.parameter}` has no element in this call: `{count}` is {found}.",
+                    location(node),
+                )
 
 
 @analysis

@@ -69,6 +69,30 @@ def test_a_slice_that_begins_before_the_tile(application, start, stop, step, len
     assert y.item() == sum(place + 1.0 for place in places if place >= 0)
 
 
+def all_but_the_first(x, y):
+    y[1:] = x[1:]
+
+
+def all_but_the_last(x, y):
+    y = x[:-1]  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "said"),
+    [
+        (all_but_the_first, "A slice of `y` has no element in this call: `y_size_0 - 1` is 0."),
+        (all_but_the_last, "A slice of `x` has no element in this call: `x_size_0 - 1` is 0."),
+    ],
+)
+def test_a_slice_without_an_element_is_told_in_the_same_words_everywhere(application, said):
+    arrangement = lambda x, y: (x.tile((-1,)), y.tile((-1,)))  # noqa: E731
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    with pytest.raises(ninetoothed.errors.ApplicationError) as raised:
+        kernel(torch.zeros(1), torch.zeros(1))
+    assert raised.value.message == said
+    assert raised.value.location.file == __file__
+
+
 @pytest.mark.parametrize("length", [13, 11, 3])
 def test_a_store_to_a_slice_that_begins_before_the_tile(length):
     def application(x, y):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.analysis import analysis
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.verified_bounds import check_tile_sizes
+from ninetoothed.kernels.verified_bounds import check_tile_sizes, empty_slices
 from ninetoothed.program.effects import called_name, operation_of
 from ninetoothed.program.nodes import (
     ElementLoad,
@@ -51,15 +51,9 @@ def check_tiles(kernel: Definition, environment: Mapping[Symbol, int]) -> None:
                 "sizes is 0. Launch the kernel only where there are some, or move them in one dimension.",
                 location(node),
             )
+    for error in empty_slices(kernel, kernel.optimized, environment):
+        raise error
     for node in _elements(kernel):
-        shape = kernel.program.parameter(node.parameter).tile_shape
-        for count in () if node.view.is_whole(shape) else node.view.shape:
-            if as_symbol(count).evaluate(environment) < 1:
-                raise ApplicationError(
-                    f"A slice of `{node.parameter}` has no element in this call: `{count}` is "
-                    f"{as_symbol(count).evaluate(environment)}.",
-                    location(node),
-                )
         _check(kernel, f"a part of the tile of `{node.parameter}`", node.view.shape, environment)
 
 
