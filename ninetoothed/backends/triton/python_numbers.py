@@ -57,8 +57,11 @@ def _bits(value: object) -> int:
 
 @triton.constexpr_function
 def _count_type(value: object, count: tl.tensor) -> tl.dtype:
-    """The type of what something is shifted by; it leaves an integer its sign, and a truth value its type."""
-    integer = _integer_type(value)
+    """The type of what something is shifted by; it leaves an integer its sign, and a truth value its type.
+
+    A number that is shifted takes this type: it has none to keep.
+    """
+    integer = _integer_type(value) if isinstance(value, tl.tensor) else None
     own = count.dtype.scalar if not count.dtype.is_bool() else integer or tl.int32
     is_signed = integer is not None and integer.is_int_signed()
     return (
@@ -87,7 +90,7 @@ def shifted_right(value, count):
         result = value >> count
         last = _bits(result) - 1
         is_there = (count >= 0) & (count <= last)
-        if _is_signed(value):
+        if _is_signed(result):
             return value >> tl.where(is_there, count, last).to(count.dtype)
         else:
             return tl.where(is_there, result, 0)

@@ -242,6 +242,7 @@ def _shifted(symbol: str, left: Any, right: Any) -> tuple[Array, Array, DType, V
         left = left.to(dtypes.int32)
     if isinstance(left, Tile) and isinstance(right, Tile):
         right = right.to(as_count_of(left.dtype, right.dtype))
+    right = right if isinstance(right, Tile) else number(right)
     if type(right) is int and isinstance(left, Tile):
         if right < 0:
             raise refuse(f"{symbol} is by 0 or more, but got {right}.")
