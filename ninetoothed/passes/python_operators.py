@@ -77,7 +77,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def statement(self, node: ast.stmt) -> ast.stmt:
         if isinstance(node, ast.If):
-            node.test = self.visit(node.test)
+            node.test = _asked(self.visit(node.test))
             self.block(node.body)
             self.block(node.orelse)
         elif isinstance(node, ast.For | ast.While):
@@ -117,7 +117,7 @@ class _Rewriter(ast.NodeTransformer):
     def loop(self, node: ast.For | ast.While) -> None:
         constants = set(self.constants)
         if isinstance(node, ast.While):
-            node.test = self.visit(node.test)
+            node.test = _asked(self.visit(node.test))
         else:
             assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
             node.iter.args = [self.visit(argument) for argument in node.iter.args]
@@ -190,6 +190,7 @@ class _Rewriter(ast.NodeTransformer):
         # leave the one that it chooses a literal. Of an undeclared scalar a call decides the kind.
         is_open = any(each.number is not None or not each.kind for each in (one, other))
         are_open = one.is_scalar and other.is_scalar and is_open
+        node.test = _asked(node.test)
         if is_constant(node.test, self.constants) or not (are_unlike(one, other) or are_open):
             return node
         if has_effect(node.body) or has_effect(node.orelse):
@@ -336,6 +337,16 @@ def _guard(node: ast.expr, tests: list[ast.expr], wanted: bool) -> None:
             call.args[1] = whole
         else:
             call.keywords.append(nodes.at(ast.keyword(arg="mask", value=whole), call))
+
+
+def _asked(test: ast.expr) -> ast.expr:
+    """A test, in which a float is whether it is not 0: a compiler decides by none that it knows."""
+    if isinstance(test, ast.BoolOp) and not isinstance(test, nodes.Logical):
+        test.values = list(map(_asked, test.values))
+    known = type_of(test)
+    if isinstance(known.number, float):
+        return nodes.at(ast.Constant(value=bool(known.number)), test)
+    return test
 
 
 def _truth(test: ast.expr, wanted: bool) -> ast.expr:

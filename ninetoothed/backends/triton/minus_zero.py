@@ -1,4 +1,8 @@
-"""The number -0.0 as Triton's compiler keeps it, which takes every number that equals 0 for 0.0."""
+"""The number -0.0 as Triton's compiler keeps it, which takes every number that equals 0 for 0.0.
+
+It asks by ``==``. So does what keeps compiled kernels, to which 0.0 and -0.0 are two constants. What a kernel
+itself asks of a number is emitted as ``!=``, to which -0.0 is 0.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,13 @@ from typing import Any
 
 
 class MinusZero(float):
-    """-0.0, which does not equal 0."""
+    """-0.0, of which ``== 0`` is false, as ``!= 0`` is."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MinusZero)
+        # Triton's interpreter leaves it to a tile on the right.
+        return isinstance(other, MinusZero) if isinstance(other, float | int) else NotImplemented
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
+    __ne__ = float.__ne__
     __hash__ = float.__hash__
 
 

@@ -148,6 +148,82 @@ def test_what_stands_beyond_a_tensor_has_its_sign():
     assert_same(y.cpu().numpy(), [-0.0, 1, 1, -0.0])
 
 
+Z = -0.0
+
+
+def either(x, y):
+    y = x or -0.0  # noqa: F841
+
+
+def both(x, y):
+    y = x and -0.0  # noqa: F841
+
+
+def neither(x, y):
+    y = not (x and -0.0)  # noqa: F841
+
+
+def chosen_by_it(x, y):
+    y = ntl.where(-0.0, x, 5)  # noqa: F841
+
+
+def compared_with_it(x, y):
+    y = (-0.0 == x) + 2 * (x != -0.0)  # noqa: F841
+
+
+def behind_a_condition(x, y):
+    if ntl.sum(x) > 0 and -0.0:
+        y = x + 10  # noqa: F841
+    else:
+        y = x  # noqa: F841
+
+
+def behind_a_choice(x, y):
+    y = x + 10 if ntl.sum(x) > 0 and Z else x  # noqa: F841
+
+
+def behind_a_number(x, y):
+    y = x + 10 if ntl.sum(x) < 0 or 0.5 else x  # noqa: F841
+
+
+def by_either(x, c, y):
+    y = (x or c) + (1 if ntl.sum(x) > 0 and c else 2)  # noqa: F841
+
+
+ONES = np.array([3.0, 0.0, -0.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (either, ONES != 0),
+        (both, np.zeros(4)),
+        (neither, np.ones(4)),
+        (chosen_by_it, np.full(4, 5.0)),
+        (compared_with_it, (ONES == 0) + 2.0 * (ONES != 0)),
+        (behind_a_condition, ONES),
+        (behind_a_choice, ONES),
+        (behind_a_number, ONES + 10),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_it_is_not_true_and_equals_0(application, expected):
+    x = torch.tensor(ONES, dtype=torch.float32)
+    assert result(application, x, out=torch.full_like(x, 7)).tolist() == expected.tolist()
+
+
+def test_a_constant_that_a_call_gives_is_not_true_where_it_is_0():
+    kernel = ninetoothed.make(
+        lambda x, c, y: (x.tile((4,)), c, y.tile((4,))),
+        by_either,
+        (Tensor(1), Tensor(0, constexpr=True), Tensor(1)),
+    )
+    x, y = torch.tensor(ONES, dtype=torch.float32), torch.ones(4)
+    for c in (0.0, -0.0, 0.5):
+        kernel(x, c, y)
+        assert y.tolist() == [bool(each or c) + (1 if c else 2) for each in ONES]
+
+
 VALUES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.5, -3.0, INFINITE, -INFINITE, NAN)
 PAIRS = list(itertools.product(VALUES, VALUES))
 

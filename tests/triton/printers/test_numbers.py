@@ -1,0 +1,43 @@
+"""Numbers through Triton's compiler, which knows more of them than its interpreter; no device is needed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import ninetoothed
+from ninetoothed import Tensor
+from tests.contract.numbers import test_shifts as shifts
+from tests.contract.numbers import test_signs_of_zero as zeros
+
+pytest.importorskip("triton", reason="needs Triton")
+
+
+def compiled(application, *arguments):
+    """The kernel over whole vectors, for a device."""
+    kernel = ninetoothed.make(
+        lambda *tensors: tuple(tensor.tile((-1,)) for tensor in tensors),
+        application,
+        tuple(Tensor(argument.ndim) for argument in arguments),
+    )
+    return kernel.compile(*arguments, target=("cuda", 90)).asm["cubin"]
+
+
+FLOATS = [
+    *(zeros.either, zeros.both, zeros.neither, zeros.chosen_by_it, zeros.compared_with_it),
+    *(zeros.behind_a_condition, zeros.behind_a_choice, zeros.behind_a_number),
+]
+
+
+@pytest.mark.parametrize("application", FLOATS)
+def test_a_float_that_is_known_may_stand_in_a_condition(application):
+    assert compiled(application, torch.ones(4), torch.ones(4))
+
+
+SHIFTED = [shifts.of_the_greatest_byte, shifts.of_a_truth, shifts.to_the_right]
+
+
+@pytest.mark.parametrize("application", SHIFTED)
+def test_a_number_that_is_shifted_has_the_tiles_type(application):
+    a = torch.ones(4, dtype=torch.uint8)
+    assert compiled(application, a, torch.ones(4, dtype=torch.int64))
