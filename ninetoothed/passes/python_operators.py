@@ -197,7 +197,8 @@ class _Rewriter(ast.NodeTransformer):
             return node
         _guard(node.body, [node.test], True)
         _guard(node.orelse, [node.test], False)
-        return _chosen(language("where", [node.test, node.body, node.orelse], node))
+        test = _truth(node.test, True)
+        return _chosen(language("where", [test, node.body, node.orelse], node))
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         operation = operation_of(node)

@@ -148,3 +148,15 @@ def test_what_a_cast_may_make_negative_is_rounded_down(bits, rounds_down):
         y[0] = x[0].to(getattr(ntl, bits)) // 3
 
     assert ("floor_quotient" in source_of(application, dtype=ninetoothed.uint8)) is rounds_down
+
+
+def test_what_a_choice_is_made_by_is_a_truth_value():
+    def application(x, y, n):
+        total = ntl.zeros((4,), ntl.float32)
+        for j in range(x.shape[0]):
+            total = total + (x[j] if j % 2 else 1) + (x[j] if j > 2 else n)
+        y[0] = total
+
+    source = source_of(application)
+    assert "where(j % 2 != 0, " in source
+    assert "where(j > 2, " in source
