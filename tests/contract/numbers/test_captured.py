@@ -238,3 +238,11 @@ def test_what_python_does_not_count_by_is_refused_with_its_place(application, me
     with pytest.raises(ApplicationError, match=message) as caught:
         result(application, torch.ones(4))
     assert caught.value.location is not None
+
+
+def test_an_array_without_dimensions_is_compared_as_its_number():
+    def application(x, y):
+        y = (x == Z) + 2 * (Z != x) + 4 * (x in (Z, 4)) + 8 * (ntl.max(x) == Z)  # noqa: F841
+
+    x = torch.tensor([1, 2, 3, 3])
+    assert result(application, x, out=torch.zeros(4)).tolist() == [10, 10, 13, 13]

@@ -23,6 +23,7 @@ from ninetoothed.backends.numpy.values.tile import (
     dtype_of_number,
     joined_validity,
     number,
+    of_python,
 )
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
@@ -304,7 +305,8 @@ def not_equal(left: Any, right: Any) -> Any:
 
 
 def _is_comparable(value: Any) -> bool:
-    return isinstance(value, (Tile, int, float, np.generic)) or type(value).__name__ == "constexpr"
+    value = of_python(value)
+    return isinstance(value, (Tile, int, float)) or type(value).__name__ == "constexpr"
 
 
 def negate(tile: Tile) -> Tile:
