@@ -144,8 +144,14 @@ def _in_order(
     return old
 
 
+def _bits(value: Any) -> np.ndarray:
+    """The bits of elements as signed integers."""
+    elements = np.asarray(value)
+    return elements.view(f"i{elements.itemsize}")
+
+
 def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = None) -> Tile:
-    """Stores ``val`` where the element equals ``cmp``; the elements as they were."""
+    """Stores ``val`` where the element has the bits of ``cmp``; the elements as they were."""
     return masked_cas(pointer, cmp, val)
 
 
@@ -162,7 +168,7 @@ def masked_cas(
     where = _mask(mask, *target.validity, *(each for tile in given for each in tile.validity))
 
     def exchange(old: Any, expected: Any, new: Any) -> Any:
-        return np.where(old == expected, new, old)
+        return np.where(_bits(old) == _bits(expected), new, old)
 
     return Tile(_update("atomic_cas", target, exchange, (compared, wanted), where), dtype)
 
@@ -177,11 +183,28 @@ def store_tensor_descriptor(desc: TensorDescriptor, offsets: Any, value: Any) ->
     desc.store(offsets, value)
 
 
+def _in_order_of_bits(value: Any) -> np.ndarray:
+    """Floats as integers in the order in which devices compare them: NaN is beyond infinity, on its sign's side."""
+    bits = _bits(value)
+    magnitude = np.iinfo(bits.dtype).max
+    return np.where(bits < 0, bits ^ magnitude, bits)
+
+
+def _extremum(ufunc: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def combine(old: Any, new: Any) -> Any:
+        if np.asarray(old).dtype.kind != "f":
+            return ufunc(old, new)
+        ordered = _in_order_of_bits(old)
+        return np.where(ufunc(ordered, _in_order_of_bits(new)) == ordered, old, new)
+
+    return combine
+
+
 _ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
     "atomic_add": np.add,
     "atomic_and": np.bitwise_and,
-    "atomic_max": np.maximum,
-    "atomic_min": np.minimum,
+    "atomic_max": _extremum(np.maximum),
+    "atomic_min": _extremum(np.minimum),
     "atomic_or": np.bitwise_or,
     "atomic_xchg": lambda old, new: new,
     "atomic_xor": np.bitwise_xor,
