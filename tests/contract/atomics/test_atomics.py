@@ -82,6 +82,24 @@ def test_an_exchange_casts_to_the_elements_type(dtype, size):
     assert torch.equal(y, expected)
 
 
+def exchanged_for_a_number(x, y):
+    ntl.atomic_cas(y, x, 7)
+
+
+def exchanged_for_numbers(x, y):
+    ntl.atomic_cas(y, 5, x.shape[0])
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_an_exchange_takes_numbers(size):
+    x, y = torch.tensor([0, 3, 5, 5])[:size], torch.tensor([0, 1, 5, 2], dtype=torch.int32)[:size]
+    made(exchanged_for_a_number, 1, 1)(x, y)
+    assert y.tolist() == [7, 1, 7, 2][:size]
+    y = torch.tensor([0, 1, 5, 2], dtype=torch.int32)[:size]
+    made(exchanged_for_numbers, 1, 1)(x, y)
+    assert y.tolist() == [0, 1, 4, 2][:size]
+
+
 def test_what_is_beyond_is_left_alone():
     def application(x, y):
         ntl.atomic_add(y, x + 1.0)

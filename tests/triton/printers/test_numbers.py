@@ -7,6 +7,7 @@ import torch
 
 import ninetoothed
 from ninetoothed import Tensor
+from tests.contract.atomics import test_atomics as atomics
 from tests.contract.numbers import test_shifts as shifts
 from tests.contract.numbers import test_signs_of_zero as zeros
 
@@ -41,3 +42,11 @@ SHIFTED = [shifts.of_the_greatest_byte, shifts.of_a_truth, shifts.to_the_right]
 def test_a_number_that_is_shifted_has_the_tiles_type(application):
     a = torch.ones(4, dtype=torch.uint8)
     assert compiled(application, a, torch.ones(4, dtype=torch.int64))
+
+
+@pytest.mark.parametrize(
+    "application", [atomics.exchanged_for_a_number, atomics.exchanged_for_numbers]
+)
+@pytest.mark.parametrize("size", [3, 4])
+def test_an_exchange_takes_numbers(application, size):
+    assert compiled(application, torch.arange(size), torch.zeros(size, dtype=torch.int32))

@@ -74,6 +74,7 @@ class ElementLowering(ast.NodeTransformer):
         given |= {keyword.arg or "": keyword.value for keyword in node.keywords}
         conditions: list[ast.expr] = []
         tiles = {"mask", *(key for key, value in given.items() if type_of(value).shape)}
+        numbers = {*names} - tiles
         for key, value in given.items():
             given[key] = self.visit(self._real(value, conditions))
         if isinstance(place, nodes.ElementPlace):
@@ -91,10 +92,13 @@ class ElementLowering(ast.NodeTransformer):
             dtype = PointedType(parameter=place.parameter, pointer=pointer_name)
             given |= {key: language("cast", given[key], dtype) for key in names}
         shape = type_of(place).shape
-        if shape is None or len(shape) > 1:
-            # Triton's own asks for them in the shape of the pointers.
+        # Triton's own asks for them in the shape of the pointers: for tiles, and for what an exchange is given.
+        spreads = set() if shape is not None and len(shape) < 2 else tiles
+        if function == "atomic_cas" and not conditions and shape != ():
+            spreads = spreads | numbers
+        if spreads:
             pointer = self._emission.named(f"{place.parameter}_pointers", pointer)
-            for key in sorted(tiles & given.keys()):
+            for key in sorted(spreads & given.keys()):
                 given[key] = self._emission.call("spread", pointer, given[key])
         if function == "atomic_cas" and conditions:
             keywords = [ast.keyword(key, value) for key, value in given.items()]
