@@ -163,3 +163,34 @@ def dtype_with_scalar(tile: DType, value: bool | int | float, division: bool = F
         if not lowest <= value <= highest:
             raise refuse(f"The number {value} does not fit a tile of {dtype}; cast the tile.")
     return dtype
+
+
+#: The types of matrix products, by those of what is multiplied; of narrower floats a call says it.
+_PRODUCTS = {
+    dtypes.int8: dtypes.int32,
+    dtypes.bfloat16: dtypes.float32,
+    dtypes.float32: dtypes.float32,
+    dtypes.float64: dtypes.float64,
+}
+
+
+def product_dtype(operand: DType, wanted: DType | None) -> DType | None:
+    """The type of a matrix product of tiles of one type that is wanted in another; None where that is not known."""
+    return _PRODUCTS.get(operand, wanted)
+
+
+def no_product(operand: DType | None, wanted: DType | None) -> str:
+    """Why a matrix product is not given in a type; empty where it is, or the types are not known."""
+    # A float32 is wanted where a call says nothing, whatever is multiplied.
+    given = [dtypes.float32, dtypes.float16]
+    if operand is None:
+        given += [dtypes.float64, dtypes.int32]
+    elif operand in _PRODUCTS:
+        given = [_PRODUCTS[operand]]
+    if wanted is None or wanted in (dtypes.float32, *given):
+        return ""
+    of = "" if operand is None else f" of {operand}"
+    return (
+        f"`ntl.dot`{of} gives {' or '.join(map(str, given))}, but `out_dtype` is {wanted}: cast the product, as "
+        f"in `.to(ntl.{wanted.triton_name})`."
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ninetoothed.language import dtypes
+from ninetoothed.language import dtypes, promotion
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds, scalar_dtype
@@ -322,14 +322,11 @@ def _product(call: Call, operation: Operation) -> ValueType:
 
 
 def _product_dtype(call: Call, operand: DType | None) -> DType | None:
-    if operand is None or operand is dtypes.float64:
-        return operand
-    if operand is dtypes.int8:
-        return dtypes.int32
-    if operand in (dtypes.float32, dtypes.bfloat16):
-        return dtypes.float32
     named = call.node_of("out_dtype", 6)
-    return dtypes.float32 if named is None else call.dtype(named)
+    wanted = dtypes.float32 if named is None else call.dtype(named)
+    if reason := promotion.no_product(operand, wanted):
+        call.refuse(reason)
+    return None if operand is None else promotion.product_dtype(operand, wanted)
 
 
 def _product_shape(call: Call, left: Shape | None, right: Shape | None) -> Shape | None:

@@ -12,7 +12,7 @@ from ninetoothed.backends.numpy.values.tile import Tile, Validity, joined_validi
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import identity_of
-from ninetoothed.language.promotion import refuse
+from ninetoothed.language.promotion import checked_dtype, no_product, product_dtype, refuse
 
 _OPERAND_TYPES = (
     dtypes.int8,
@@ -63,16 +63,8 @@ def _check_types(a: DType, b: DType, out_dtype: DType) -> None:
             )
     if a not in _OPERAND_TYPES or b not in _OPERAND_TYPES or not (a is b or both_are_float8):
         raise refuse(f"ntl.dot needs two tiles of one type, but got {a} and {b}; cast one.")
-    if out_dtype is dtypes.bfloat16:
-        raise refuse("ntl.dot gives float32 or float16; use `.to(ntl.bfloat16)` on its result.")
-
-
-def _result_dtype(operand: DType, out_dtype: DType) -> DType:
-    if operand is dtypes.int8:
-        return dtypes.int32
-    if operand in (dtypes.float32, dtypes.bfloat16):
-        return dtypes.float32
-    return dtypes.float64 if operand is dtypes.float64 else out_dtype
+    if reason := no_product(a, out_dtype):
+        raise refuse(reason)
 
 
 def _product(a: Array, b: Array, operand: DType) -> Array:
@@ -100,13 +92,16 @@ def dot(
         input_precision: checked only: products are exact in IEEE precision here.
         allow_tf32: as ``input_precision``.
         max_num_imprecise_acc: of no consequence here.
-        out_dtype: float32 or float16; int8 gives int32 and float64 gives float64.
+        out_dtype: float32 or float16 of such and of narrower floats; int8 gives int32, float64 float64, and
+            bfloat16 float32.
     """
     _check_operands("dot", input, other)
+    out_dtype = checked_dtype(out_dtype)
     _check_types(input.dtype, other.dtype, out_dtype)
     if input_precision is not None and str(input_precision).lower() not in _PRECISIONS:
         raise refuse(f"input_precision is one of {_PRECISIONS}, but got {input_precision!r}.")
-    dtype = _result_dtype(input.dtype, out_dtype)
+    dtype = product_dtype(input.dtype, out_dtype)
+    assert dtype is not None
     _check_depth(input.shape[-1])
     a, b = (without_padding(tile, identity_of("dot")) for tile in (input, other))
     product = _product(a, b, input.dtype)
@@ -190,7 +185,7 @@ def dot_scaled(
     Source: OCP Microscaling Formats (MX) Specification 1.0. ``lhs_scale`` is shaped (M, K // 32),
     ``rhs_scale`` (N, K // 32), of uint8 exponents; None for none.
     """
-    if out_dtype is not dtypes.float32:
+    if checked_dtype(out_dtype) is not dtypes.float32:
         raise refuse(f"ntl.dot_scaled gives float32, but out_dtype is {out_dtype}.")
     left = _decoded(lhs, str(lhs_format), -1 if lhs_k_pack else -2)
     right = _decoded(rhs, str(rhs_format), -2 if rhs_k_pack else -1)
