@@ -25,6 +25,18 @@ def is_tensor(value: object) -> bool:
 
 
 @triton.constexpr_function
+def integer_type(value: object) -> tl.dtype | None:
+    """The type of an integer; of a number the one that it has by itself. None of anything else."""
+    if isinstance(value, tl.tensor):
+        return value.dtype.scalar if value.dtype.is_int() and not value.dtype.is_bool() else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    if -(2**31) <= value < 2**31:
+        return tl.int32
+    return tl.uint32 if 0 < value < 2**32 else tl.int64 if value < 2**63 else tl.uint64
+
+
+@triton.constexpr_function
 def _may_be_zero(dividend: object, divisor: object) -> bool:
     """Whether integers are divided by what only the running kernel knows."""
     return is_whole(dividend) and is_whole(divisor) and isinstance(divisor, tl.tensor)
@@ -48,7 +60,7 @@ def _as_what(value: object, other: object) -> object:
     if not isinstance(value, tl.tensor) or not value.dtype.is_bool():
         return None
     if not isinstance(other, tl.tensor):
-        return tl.int32 if isinstance(other, int) else None
+        return integer_type(int(other)) if isinstance(other, int) else None
     if other.dtype.is_floating():
         return None
     return tl.int32 if other.dtype.is_bool() else other.dtype.scalar

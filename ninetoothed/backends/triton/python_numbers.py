@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from ninetoothed.backends.triton.division import is_tensor, is_whole
+from ninetoothed.backends.triton.division import integer_type, is_tensor, is_whole
 from ninetoothed.backends.triton.minus_zero import MinusZero
 
 #: The literal -0.0.
@@ -33,20 +33,8 @@ def as_float(value):
 
 
 @triton.constexpr_function
-def _integer_type(value: object) -> tl.dtype | None:
-    """The type of an integer; of a number the one that it has by itself. None of anything else."""
-    if isinstance(value, tl.tensor):
-        return value.dtype.scalar if value.dtype.is_int() and not value.dtype.is_bool() else None
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    if -(2**31) <= value < 2**31:
-        return tl.int32
-    return tl.uint32 if 0 < value < 2**32 else tl.int64 if value < 2**63 else tl.uint64
-
-
-@triton.constexpr_function
 def _is_signed(value: object) -> bool:
-    return _integer_type(value).is_int_signed()
+    return integer_type(value).is_int_signed()
 
 
 @triton.constexpr_function
@@ -61,9 +49,10 @@ def _count_type(value: object, count: tl.tensor) -> tl.dtype:
 
     A number that is shifted takes this type: it has none to keep.
     """
-    integer = _integer_type(value) if isinstance(value, tl.tensor) else None
+    integer = integer_type(value)
     own = count.dtype.scalar if not count.dtype.is_bool() else integer or tl.int32
-    is_signed = integer is not None and integer.is_int_signed()
+    keeps_its_own = isinstance(value, tl.tensor) and integer is not None
+    is_signed = keeps_its_own and integer.is_int_signed()
     return (
         getattr(tl, f"int{own.primitive_bitwidth}") if is_signed and own.is_int_unsigned() else own
     )
@@ -105,7 +94,7 @@ def shifted_right(value, count):
 @triton.constexpr_function
 def _loses_signs(left: object, right: object) -> bool:
     """Whether two integers meet in an unsigned type, one of which is signed."""
-    one, other = _integer_type(left), _integer_type(right)
+    one, other = integer_type(left), integer_type(right)
     if one is None or other is None or one.is_int_signed() == other.is_int_signed():
         return False
     signed, unsigned = (one, other) if one.is_int_signed() else (other, one)
@@ -135,13 +124,13 @@ def _held(value):
     if is_tensor(value):
         return value
     else:
-        return tl.full((), value, _integer_type(value))
+        return tl.full((), value, integer_type(value))
 
 
 @triton.constexpr_function
 def _is_beyond(value: object, other: object) -> bool:
     """Whether an integer does not fit the type of the integers that it meets."""
-    type_ = _integer_type(other) if isinstance(other, tl.tensor) else None
+    type_ = integer_type(other) if isinstance(other, tl.tensor) else None
     if type_ is None or not isinstance(value, int):
         return False
     bits = type_.primitive_bitwidth

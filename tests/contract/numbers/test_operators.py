@@ -53,6 +53,27 @@ def test_truth_values_count_beside_numbers_and_sizes():
     assert result(by_sizes, TRUTH, out=torch.zeros(4)).tolist() == (n / 8).tolist()
 
 
+def large_divided(b, y):
+    y = 2**40 // b + 2**31 // b + 2**63 % b + ntl.cdiv(2**31, b)  # noqa: F841
+
+
+def divided_by_large(b, y):
+    y = b // 2**40 + b % 2**40 * 10 + ntl.cdiv(b, 2**31) * 100  # noqa: F841
+
+
+def large_shifted(b, y):
+    y = (2**40 << b) + (2**40 >> b)  # noqa: F841
+
+
+def test_truth_values_count_beside_large_numbers_as_these():
+    out = torch.zeros(4, dtype=torch.int64)
+    once, shifted = 2**40 + 2 * 2**31, 2**41 + 2**39
+    assert result(large_divided, TRUTH, out=out).tolist() == [once, 0, once, once]
+    assert result(divided_by_large, TRUTH, out=out).tolist() == [110, 0, 110, 110]
+    expected = [shifted, 2 * 2**40, shifted, shifted]
+    assert result(large_shifted, TRUTH, out=out).tolist() == expected
+
+
 def left(v, c, y):
     y = v << c  # noqa: F841
 

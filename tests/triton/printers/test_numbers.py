@@ -8,6 +8,7 @@ import torch
 import ninetoothed
 from ninetoothed import Tensor
 from tests.contract.atomics import test_atomics as atomics
+from tests.contract.numbers import test_operators as operators
 from tests.contract.numbers import test_shifts as shifts
 from tests.contract.numbers import test_signs_of_zero as zeros
 
@@ -50,3 +51,11 @@ def test_a_number_that_is_shifted_has_the_tiles_type(application):
 @pytest.mark.parametrize("size", [3, 4])
 def test_an_exchange_takes_numbers(application, size):
     assert compiled(application, torch.arange(size), torch.zeros(size, dtype=torch.int32))
+
+
+LARGE = [operators.large_divided, operators.divided_by_large, operators.large_shifted]
+
+
+@pytest.mark.parametrize("application", LARGE)
+def test_truth_values_count_beside_large_numbers(application):
+    assert compiled(application, operators.TRUTH, torch.zeros(4, dtype=torch.int64))
