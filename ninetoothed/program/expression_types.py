@@ -34,7 +34,9 @@ from ninetoothed.program.types import (
     met,
     of_dtype,
     of_number,
+    of_size,
     together,
+    told_by,
     type_of,
     unlike,
     with_axes,
@@ -278,6 +280,8 @@ class Expressions:
                 "not. Give them one shape and element type.",
             )
         self.is_checked = is_checked
+        if isinstance(decided := type_of(node.test).number, bool):
+            return one if decided else other
         if is_constant(node.test, self.constants) or not are_unlike(one, other):
             return replace(met(one, other), number=None)
         # Values of two kinds become one, as those of `where` do.
@@ -319,8 +323,10 @@ class Expressions:
         value = self.of(node.value)
         if value.shape is not None and (reason := no_member(node.attr)):
             self.refuse(node, reason)
+        if isinstance(node.value, nodes.ElementType):
+            return told_by(self.dtype_of(node.value.parameter), node.attr)
         if node.attr == "shape" and value.shape is not None:
-            return ValueType(items=tuple(map(_size, value.shape)))
+            return ValueType(items=tuple(map(of_size, value.shape)))
         if node.attr != "T" or value.shape is None:
             return replace(value, shape=None, number=None) if node.attr == "T" else UNKNOWN
         if len(value.shape) < 2:
@@ -336,11 +342,10 @@ class Expressions:
             given = node.args[0] if node.args else None
             if node.func.id == "float" and isinstance(given, ast.Constant):
                 return of_number(float(str(given.value)), self.is_wide)
-            known = {"float": ValueType((), "float"), "len": COUNT}
-            return known.get(node.func.id, UNKNOWN)
+            return {"float": ValueType((), "float"), "len": COUNT}.get(node.func.id, UNKNOWN)
         operation = operation_of(node)
         if operation is None:
-            return UNKNOWN
+            return type_of(node.func) if isinstance(node.func, ast.Attribute) else UNKNOWN
         call = Call(node, self.dtype_of, self.is_checked, self.is_wide)
         returned = self.called_back(call, operation)
         found = type_of_call(call, operation)
@@ -383,11 +388,6 @@ class Expressions:
 
     def _tuple(self, node: ast.Tuple) -> ValueType:
         return ValueType(items=tuple(self.of(item) for item in node.elts))
-
-
-def _size(size: Any) -> ValueType:
-    number = next_power_of_two(size) if isinstance(size, Symbol) else size
-    return replace(COUNT, number=number)
 
 
 def _symbol(expressions: Expressions, node: nodes.SymbolValue) -> ValueType:

@@ -101,8 +101,10 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if (operation.home == "core" and name in _CHOOSING) and (lost := sign_lost(*operands[-2:])):
         call.refuse(f"`ntl.{name}` needs operands of one signedness, but got {lost}; cast one.")
     if name == "where" and len(operands) == 3:
-        if any(each.number not in (None, 0) for each in operands[1:]):
-            # No number but 0 is made one of 8 bits.
+        whole = [each for each in operands[1:] if each.kind in ("int", "bool")]
+        is_computed = any(each.number is None for each in whole)
+        if is_computed or any(each.number not in (None, 0) for each in operands[1:]):
+            # No integer is made one of 8 bits, nor a number but 0.
             for reason in filter(None, map(too_narrow, operands[1:])):
                 call.refuse(reason)
         return together(operands[1:], shape)

@@ -27,6 +27,7 @@ from ninetoothed.program.nodes import Flipped, Kept, Masked
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol, maximum
+from ninetoothed.symbols.expr import padded as next_power_of_two
 from ninetoothed.symbols.operators import next_power_of_2
 
 #: The sizes of a value's dimensions.
@@ -144,6 +145,18 @@ def held(value: ValueType) -> ValueType:
 
 
 # Sizes.
+
+
+def told_by(dtype: DType | None, name: str) -> ValueType:
+    """What an attribute of an element type is, or a method gives."""
+    found = getattr(dtype, name, None)
+    answer = found() if callable(found) else found
+    return of_number(answer) if isinstance(answer, int) else UNKNOWN
+
+
+def of_size(size: Any) -> ValueType:
+    """The integer that a size is."""
+    return replace(COUNT, number=next_power_of_two(size) if isinstance(size, Symbol) else size)
 
 
 def padded(size: Any) -> Any:

@@ -256,6 +256,26 @@ def chosen_beside_8_bits(x, y):
     y = ntl.where(x > 1, 1.5, x.to(ntl.float8e5)).to(ntl.float32)
 
 
+def by_what_a_type_tells_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) + (1.5 if x.dtype.is_floating() else 2.5)
+
+
+def by_a_width_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) * x.dtype.primitive_bitwidth
+
+
+def by_a_size_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) * x.shape[0]
+
+
+def chosen_beside_what_a_type_tells(x, y):
+    y = ntl.where(x > 1, x.to(ntl.float8e5), 1 if x.dtype.is_floating() else 2).to(ntl.float32)
+
+
+def chosen_beside_integers(x, y):
+    y = ntl.where(x > 1, x.to(ntl.float8e5), x.to(ntl.int32)).to(ntl.float32)
+
+
 def place_in_8_bits(x, y):
     y = ntl.argmax(x.to(ntl.float8e5), 0)
 
@@ -336,6 +356,11 @@ def filled_in_8_bits(x, y):
         (two_kinds_of_8_bits, r"no device computes with them"),
         (mapped_beside_8_bits, r"no device computes with them"),
         (chosen_beside_8_bits, r"no device computes with them"),
+        (by_what_a_type_tells_in_8_bits, r"no device computes with them"),
+        (by_a_width_in_8_bits, r"no device computes with them"),
+        (by_a_size_in_8_bits, r"no device computes with them"),
+        (chosen_beside_what_a_type_tells, r"no device computes with them"),
+        (chosen_beside_integers, r"no device computes with them"),
         (place_in_8_bits, r"no device computes with them"),
         (integers_of_8_bits, r"on any device, but this makes .*: cast twice"),
         (doubles_of_8_bits, r"on any device, but this makes .*: cast twice"),
