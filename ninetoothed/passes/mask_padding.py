@@ -95,7 +95,7 @@ class _Analysis(Branches):
                 if self.is_chosen_at_once(statement, *ways):
                     self.choose(statement)
                     continue
-                statement = body[index] = _as_branches(statement)
+                statement = self.statement = body[index] = _as_branches(statement)
             if isinstance(statement, nodes.Store) and self.stores_less(statement):
                 tile_shape = self.tensors[statement.tile.parameter].tile_shape
                 statement = body[index] = stores.of_elements(statement, tile_shape)

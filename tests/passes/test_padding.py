@@ -255,6 +255,25 @@ def test_an_index_that_changes_is_kept_for_the_mask():
     """)
 
 
+def test_an_index_in_what_decides_a_choice_is_kept_before_it():
+    def application(many, y, n):
+        i = n
+        i = i + 1
+        y = ntl.max(many[0] if ntl.max(many[i]) > 0 else many[1])
+
+    assert masked(application) == expected("""
+        i = n
+        i = i + 1
+        many_index = i
+        if ntl.max(masked(many[many_index], mask(many[many_index], (0, 1)), 'lowest')) > 0:
+            choice = many[0]
+            store y = ntl.max(masked(choice, mask(many[0], (0, 1)), 'lowest'))
+        else:
+            choice = many[1]
+            store y = ntl.max(masked(choice, mask(many[1], (0, 1)), 'lowest'))
+    """)
+
+
 def test_a_loaded_index_is_loaded_once():
     def application(rows, cell, y):
         y = ntl.max(rows[cell])

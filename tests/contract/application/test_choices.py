@@ -359,3 +359,51 @@ def test_truth_values_of_numbers_and_tiles_count(application, expected):
         (Tensor(1), Tensor(0), Tensor(1)),
     )(x, 7, y)
     assert y.tolist() == [expected] * 5
+
+
+def by_a_tile_that_a_number_picks(x, m, y):
+    y = x[0] if ntl.max(x[max(m - 4, 0)]) > 3.5 else x[1]
+
+
+def by_where_such_a_tile_is_greatest(x, m, y):
+    v = x[0] if ntl.argmax(x[abs(m - 4)], 0) == 3 else x[1]
+    y = v + 0
+
+
+def by_a_number_and_such_a_tile(x, m, y):
+    y = x[0] if m > 0 and ntl.max(ntl.flip(x[abs(m - 4)])) > 3.5 else x[1]
+
+
+def by_such_a_tile_for_a_helper(x, m, y):
+    y = half(x[0] if ntl.max(x[max(m - 4, 0)]) > 3.5 else x[1]) * 2
+
+
+def by_tiles_in_turn(x, m, y):
+    total = x[0] * 0
+    j = m - 4
+    for k in range(3):
+        total += x[k] if ntl.max(x[j]) > 4.5 else x[0]
+        j = (j + 2) % 3
+    y = total - x[0] - x[1]  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (by_a_tile_that_a_number_picks, [1, 2, 3, 4]),
+        (by_where_such_a_tile_is_greatest, [1, 2, 3, 4]),
+        (by_a_number_and_such_a_tile, [1, 2, 3, 4]),
+        (by_such_a_tile_for_a_helper, [1, 2, 3, 4]),
+        (by_tiles_in_turn, [9, 10, 0, 0]),
+    ],
+)
+def test_a_tile_that_decides_a_choice_may_be_another_later(application, expected):
+    """Which tile it was is kept before the choice, which becomes branches: it was kept nowhere."""
+    kernel = ninetoothed.make(
+        lambda x, m, y: (x.tile((4,)).tile((-1,)), m, y.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.arange(1.0, 11), torch.full((4,), float("nan"))
+    kernel(x, 4, y)
+    assert y.tolist() == expected
