@@ -10,7 +10,10 @@ from __future__ import annotations
 
 Rule = tuple[str | None, ...]
 
-_EXTREMUM = "where({0} {2} {1}, 0.0, where({0} == {1}, 0.5 * g, g))"
+_EXTREMUM = (
+    "where(y == b, where(y == a, 0.5 * g, 0.0), g)",
+    "where(y == b, where(y == a, 0.5 * g, g), 0.0)",
+)
 _AROUND = "g * where((a == 0.0) & (b == 0.0), 0.0, {0} / (a * a + b * b))"
 _LN_2 = 0.6931471805599453
 _LN_10 = 2.302585092994046
@@ -35,9 +38,8 @@ _ROWS: tuple[tuple[str, Rule], ...] = (
     ("erf", (f"{_2_OVER_ROOT_PI} * g * exp(-a * a)",)),
     ("sigmoid", ("g * y * (1.0 - y)",)),
     ("abs", ("where(a == 0.0, 0.0, where(a < 0.0, -g, g))",)),
-    # Equal operands have half of it each.
-    ("maximum", (_EXTREMUM.format("a", "b", "<"), _EXTREMUM.format("b", "a", "<"))),
-    ("minimum", (_EXTREMUM.format("a", "b", ">"), _EXTREMUM.format("b", "a", ">"))),
+    # Equal operands have half of it each; beside NaN, which equals nothing, the other one has all, and of two the first.
+    ("maximum minimum", _EXTREMUM),
     ("where", (None, "where(a, g, 0.0)", "where(a, 0.0, g)")),
     # Where the bounds cross, the upper one is what comes out.
     (

@@ -110,6 +110,23 @@ def test_equal_operands_share_a_gradient_as_in_torch():
         torch.testing.assert_close(one.grad[:3], other.grad[:3])
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_what_is_beside_nan_has_the_whole_gradient_as_in_torch(name):
+    function = getattr(ntl, name)
+
+    def application(a, b, output):
+        output = function(a, b)  # noqa: F841
+
+    nan = float("nan")
+    ours = [torch.tensor(each, requires_grad=True) for each in ([nan, 1.0, nan], [2.0, nan, nan])]
+    theirs = [each.detach().clone().requires_grad_() for each in ours]
+    made(application)(*ours).sum().backward()
+    {"maximum": torch.fmax, "minimum": torch.fmin}[name](*theirs).sum().backward()
+
+    for one, other in zip(ours, theirs):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
 def test_numbers_are_given_again_and_have_no_gradient():
     def application(a, factor, output):
         output = a * a * factor  # noqa: F841
