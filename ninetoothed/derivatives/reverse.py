@@ -10,6 +10,7 @@ import ast
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
@@ -27,6 +28,8 @@ from ninetoothed.program.nodes import (
     clone,
 )
 from ninetoothed.program.types import UNKNOWN
+from ninetoothed.symbols.bounds import interval
+from ninetoothed.symbols.expr import Symbol
 
 
 class Reverse:
@@ -156,14 +159,19 @@ class Reverse:
         self, item: tape.Step, gradient: tape.Gradient
     ) -> Iterator[tuple[int, tape.Gradient]]:
         """The same; what all of it is to be divided by, it stays to be divided by."""
-        if gradient.over is None or is_product(item.expression):
-            # The factors of a product are narrow: what is not divided yet may not fit.
-            yield from item.rule(item, gradient.whole)
-            return
-        for place, part in item.rule(item, replace(gradient, over=None)):
-            found = self._without(part.expression, gradient.over)
-            if found is None:
-                yield place, replace(part.whole, over=gradient.over)
+        # The factors of a product are narrow: what is not divided yet may not fit.
+        over = None if is_product(item.expression) else gradient.over
+        given = gradient.whole if over is None else replace(gradient, over=None)
+        sizes = given.among.union(filter(_may_be_none, item.dims))
+        for place, part in item.rule(item, given):
+            among = sizes.difference(item.operands[place].dims or ())
+            if part.over is not None:
+                part = replace(part, among=among)
+            found = None if over is None else self._without(part.expression, over)
+            if over is None:
+                yield place, part
+            elif found is None:
+                yield place, replace(part.whole, over=over, among=among)
             else:
                 yield place, replace(part, expression=found)
 
@@ -265,8 +273,8 @@ class Reverse:
             dims = total.dims if len(total.dims) >= len(part.dims) else part.dims
             if len(total.dims) == len(part.dims):
                 dims = tuple(m if n == 1 else n for n, m in zip(total.dims, part.dims))
-            is_exact = total.is_exact or part.is_exact
-            total = replace(total, expression=expression, dims=dims, is_exact=is_exact)
+            is_exact, among = total.is_exact or part.is_exact, total.among | part.among
+            total = replace(total, expression=expression, dims=dims, is_exact=is_exact, among=among)
         total = replace(total, under=under)
         if not isinstance(total.expression, ast.Name):
             named = self._named(total.expression, f"{value}_gradient")
@@ -340,6 +348,11 @@ def _all(items: Iterable[tape.Item]) -> Iterator[tape.Item]:
         yield item
         if isinstance(item, tape.Loop):
             yield from _all(item.body)
+
+
+def _may_be_none(size: Any) -> bool:
+    """Whether a tile may have no elements along a dimension of this size."""
+    return isinstance(size, Symbol) and interval(size)[0] < 1
 
 
 def _has_rounds(loop: tape.Loop) -> bool:

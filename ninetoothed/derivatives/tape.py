@@ -9,8 +9,9 @@ from dataclasses import field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError
-from ninetoothed.program.nodes import Store, TileRef, clone, location
+from ninetoothed.program.nodes import Store, SymbolValue, TileRef, clone, location
 from ninetoothed.records import dataclass
+from ninetoothed.symbols.expr import Symbol
 
 #: The sizes of a value's dimensions, as `types.ValueType` has them.
 Dims = tuple[Any, ...]
@@ -101,6 +102,7 @@ class Gradient:
         dims: its shape, which broadcasts to that of the value.
         is_exact: whether it is 0, or does not exist, wherever the value does not exist.
         over: the value, a number, that the expression is yet to be divided by.
+        among: the sizes that it was summed over since it was to be divided; where one is 0, it is of nothing.
         under: where there is a gradient at all; elsewhere it is 0, whatever the expression gives.
     """
 
@@ -108,6 +110,7 @@ class Gradient:
     dims: Dims
     is_exact: bool
     over: str | None = None
+    among: frozenset[Symbol] = frozenset()
     under: Under = ALWAYS
 
     @property
@@ -119,7 +122,11 @@ class Gradient:
         """The same, divided."""
         if self.over is None:
             return self
-        divided = ast.BinOp(self.expression, ast.Div(), name(self.over))
+        divided: ast.expr = ast.BinOp(self.expression, ast.Div(), name(self.over))
+        for size in sorted(self.among, key=str):
+            # A sum of quotients would be 0 of none, where that of nothing over 0 is no number.
+            is_any = ast.Compare(SymbolValue(symbol=size), [ast.Gt()], [ast.Constant(0)])
+            divided = ast.IfExp(is_any, divided, ast.Constant(0.0))
         return Gradient(divided, self.dims, self.is_exact, under=self.under)
 
     @property

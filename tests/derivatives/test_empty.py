@@ -45,6 +45,18 @@ def a_sum_each(x, output):
     return x.tile((1, -1)), output.tile((1, 1))
 
 
+def over_squares(x, factor, output):
+    output = x * factor / ntl.sum(x * x)  # noqa: F841
+
+
+def over_a_factor(x, factor, output):
+    output = x / ntl.sum(factor)  # noqa: F841
+
+
+def a_factor_each(x, factor, output):
+    return x.tile((1, -1)), factor.tile((1, 1)), output.tile((1, -1))
+
+
 _ROWS = Tensor(2)
 _A, _B, _ = mm.kernel.specializations.shown.tensor_parameters
 _SIZES = _A.source.shape[0], _B.source.shape[1]
@@ -79,6 +91,23 @@ def test_gradients_of_all_orders(name, shape):
         torch.testing.assert_close(one, other)
     along = torch.func.jvp(operator, tuple(tensors), tuple(tensors))[1]
     torch.testing.assert_close(along, torch.zeros_like(reference(*tensors)))
+
+
+@pytest.mark.parametrize(
+    ("application", "reference"),
+    [
+        (over_squares, lambda x, factor: x * factor / (x * x).sum(1, keepdim=True)),
+        (over_a_factor, lambda x, factor: x / factor),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 0), (2, 3)])
+def test_a_sum_of_no_quotients_is_0(application, reference, shape):
+    """Also where it is divided once it is summed, and that is by 0."""
+    operator = made(application, a_factor_each, (Tensor(2), Tensor(2), Tensor(2)), LIKE)
+    tensors = [torch.ones(shape), torch.zeros(2, 1)]
+
+    for one, other in zip(gradients(operator, tensors), gradients(reference, tensors)):
+        torch.testing.assert_close(one, other, equal_nan=True)
 
 
 @pytest.mark.parametrize("sizes", [(0, 4, 5), (4, 0, 5), (4, 5, 0), (0, 0, 0)])
