@@ -19,7 +19,7 @@ from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
 from ninetoothed.derivatives.saving import backwards, decide_sums
 from ninetoothed.derivatives.tape import refused
-from ninetoothed.errors import ArgumentError, Location, near
+from ninetoothed.errors import ApplicationError, ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.passes.mask_padding import without_idle_rounds
 from ninetoothed.program.effects import names_read
@@ -115,7 +115,7 @@ def derive(
     beside: Sequence[str] = (),
     equal: Mapping[Symbol, Expression] | None = None,
     parts: int | None = None,
-    saved: Sequence[str] = (),
+    saved: Mapping[str, str] | None = None,
     atomic: bool = False,
 ) -> Derived:
     """The kernel that computes the gradients of some of a kernel's inputs.
@@ -126,15 +126,19 @@ def derive(
         beside: inputs that are to be parameters of it, needed or not.
         equal: what sizes are known to be the same as.
         parts: in how many parts, at most, the gradient of what all programs have may be left.
-        saved: outputs that are kept, of the element type that their values are to have: where that moves
-            less, these are loaded and not computed again.
+        saved: outputs that are kept, by each the input of its element type; loaded where that moves less.
         atomic: whether gradients of what several programs have are added up by atomic operations.
 
     Raises:
         ArgumentError: one of them is no input.
         ApplicationError: a part of the program has no derivative.
     """
-    return _Deriving(definition, tuple(wrt), name, beside, equal or {}, parts, saved, atomic).run()
+    given = definition, tuple(wrt), name, beside, equal or {}, parts, saved or {}, atomic
+    if saved:
+        # What cannot be computed again is loaded, whatever is made of it.
+        with contextlib.suppress(ApplicationError):
+            return _Deriving(*given, is_strict=True).run()
+    return _Deriving(*given).run()
 
 
 class _Deriving:
@@ -146,11 +150,13 @@ class _Deriving:
         beside: Sequence[str] = (),
         equal: Mapping[Symbol, Expression] | None = None,
         parts: int | None = None,
-        saved: Sequence[str] = (),
+        saved: Mapping[str, str] | None = None,
         atomic: bool = False,
+        is_strict: bool = False,
     ) -> None:
         self.definition, self.wrt = definition, wrt
-        self.beside, self.equal, self.parts, self.saved = beside, equal or {}, parts, saved
+        self.beside, self.equal, self.parts = beside, equal or {}, parts
+        self.saved, self.is_strict = saved or {}, is_strict
         self.program = without_idle_rounds(definition.program)
         self.atomic: set[str] = set()
         self.is_atomic = atomic
@@ -192,12 +198,11 @@ class _Deriving:
         if self.is_atomic:
             self.atomic = recorder.atomic = {e for e in self.wrt if self.has_sharers(e)}
         recorder.run()
-        given = self.saved, self.size_of, self.atomic
+        given = self.saved, self.size_of, self.atomic, self.is_strict
         body = backwards(recorder, {**gradients, **made}, *given)
         stores: dict[str, list[Store]] = {gradient: [] for gradient in made.values()}
-        for node in (node for statement in body for node in walk(statement)):
-            if isinstance(node, Store):
-                stores[node.tile.parameter].append(node)
+        for node in (n for statement in body for n in walk(statement) if isinstance(n, Store)):
+            stores[node.tile.parameter].append(node)
         return body, gradients, made, stores
 
     def size_of(self, parameter: str) -> Expression:
@@ -312,10 +317,8 @@ class _Deriving:
                 arranged[new] = self.arranged(
                     new, parameter, sources[new], sizes, exchange, is_made
                 )
-        for each in body:
-            for node in walk(each):
-                if isinstance(node, SymbolValue):
-                    node.symbol = as_symbol(node.symbol).substitute(sizes)
+        for node in (n for each in body for n in walk(each) if isinstance(n, SymbolValue)):
+            node.symbol = as_symbol(node.symbol).substitute(sizes)
         specializations = self.defined(body, arranged, sources)
         given = {old: new for old, new in gradients.items() if new in arranged}
         equal: dict[Symbol, Expression] = {
@@ -418,10 +421,8 @@ class _Deriving:
                 assert tensor is not None
                 symbols |= symbols_of(tensor)
             owners = {id(owner_of(symbol)) for symbol in symbols}
-            more = set()
-            for name, parameter in self.parameters.items():
-                if id(parameter.source) in owners and name not in kept:
-                    more.add(new.get(name, name))
+            owning = {n for n, p in self.parameters.items() if id(p.source) in owners}
+            more = {new.get(name, name) for name in owning - kept}
             if more <= kept:
                 return kept
             kept |= more

@@ -1,7 +1,9 @@
 """What backward needs again: computed again of the inputs, or loaded where the forward kernel stored it.
 
 A value that an output has is loaded from that output where fewer bytes are moved then: softmax's own result
-stands for the row that it is made of, and a sum over a loop for all that the loop reads.
+stands for the row that it is made of, and a sum over a loop for all that the loop reads. It was rounded on
+its way there, so it stands for the value where that changes no gradient by more than as much: where its
+element type holds the value, or where all that is made of it are sums and products.
 """
 
 from __future__ import annotations
@@ -10,15 +12,20 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ninetoothed.derivatives.absent import moves
+from ninetoothed.derivatives.arguments import argument, arguments_of
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.reverse import Reverse
 from ninetoothed.derivatives.rules import template
-from ninetoothed.derivatives.tape import SumType, Written
+from ninetoothed.derivatives.tape import Plain, Step, SumType, Written, dump
+from ninetoothed.derivatives.values import rule_name
+from ninetoothed.program.effects import operation_of, targets_of
 from ninetoothed.program.nodes import (
+    DTypeRef,
     ElementType,
     LanguageRef,
     Load,
     SourceLoad,
+    SymbolValue,
     TileRef,
     clone,
     walk,
@@ -35,16 +42,18 @@ Size = Callable[[str], Expression]
 def backwards(
     recorder: Recorder,
     gradients: dict[str, str],
-    outputs: Collection[str],
+    outputs: Mapping[str, str],
     size_of: Size,
     atomic: Collection[str] = (),
+    is_strict: bool = False,
 ) -> list[ast.stmt]:
     """The statements of a backward kernel; what is stored to an output is loaded where that moves less.
 
     Args:
         recorder: the tape.
         gradients, atomic: as `Reverse` takes them.
-        outputs: those that may be loaded.
+        outputs: those that may be loaded, by each the input whose element type it has.
+        is_strict: whether what was rounded is loaded only where that changes little.
     """
     names = set(recorder.names)
     tensors = [each for each in recorder.parameters.values() if each.kind == "tensor"]
@@ -57,16 +66,52 @@ def backwards(
         recorder.names.update(names)
         return Reverse(recorder, gradients, saved, atomic).run()
 
-    outputs = {*outputs} - recorder.summed
     kept: dict[str, TileRef] = {}
     loaded = _loaded(written(kept))
-    stored = dict(_stored(recorder, outputs, is_partial))
+    unsummed = {*outputs} - recorder.summed
+    found = list(_stored(recorder, unsummed, is_partial))
+    rounded: set[str] = set()
+    if is_strict:
+        rounded = {tile.parameter for v, tile in found if not _holds(recorder, v, tile, outputs)}
+    wide = {each for each in rounded if not _is_as_narrow(recorder, outputs, each)}
+    stored = {value: tile for value, tile in found if tile.parameter not in wide}
     # One by one; then all, for a loop is run while anything that it sums is needed.
     for more in (*({value: tile} for value, tile in stored.items()), stored):
-        fewer = _loaded(written({**kept, **more}))
-        if _moves_less(fewer, loaded, size_of):
+        body = written({**kept, **more})
+        while misused := {t.parameter for t in more.values()} & magnified(body, rounded):
+            more = {v: t for v, t in more.items() if t.parameter not in misused}
+            body = written({**kept, **more})
+        fewer = _loaded(body)
+        if not magnified(body, rounded) and _moves_less(fewer, loaded, size_of):
             kept, loaded = {**kept, **more}, fewer
     return written(kept)
+
+
+def _is_as_narrow(recorder: Recorder, outputs: Mapping[str, str], output: str) -> bool:
+    """Whether no gradient is known to better than an output's element type has it.
+
+    That is where all are of the one input that has this type, or come of outputs that all have it.
+    """
+    like = outputs[output]
+    are_all = {*recorder.outputs} == {*outputs} and {*outputs.values()} == {like}
+    return are_all or {*recorder.wrt} == {like}
+
+
+def _holds(recorder: Recorder, value: str, tile: TileRef, outputs: Mapping[str, str]) -> bool:
+    """Whether an output's element type is known to hold a value as it was computed."""
+    own, like = tile.parameter, outputs[tile.parameter]
+    dtype = recorder.parameters[own].dtype or recorder.parameters[like].dtype
+    known = recorder.types.known.get(value, UNKNOWN).dtype
+    if known is not None and dtype is not None and known.is_floating():
+        return known is dtype or (known.bits < dtype.bits and dtype.is_floating())
+    steps = {e.target: e.expression for e in recorder.items if isinstance(e, Plain | Step)}
+    made = steps.get(value)
+    if not (isinstance(made, ast.Call) and rule_name(made) == "cast"):
+        return False
+    given = argument(made, 1, "dtype")
+    if isinstance(given, ast.Name):
+        given = steps.get(given.id)
+    return isinstance(given, ElementType) and given.parameter in (own, like)
 
 
 def _stored(
@@ -97,6 +142,128 @@ def _loaded(
                 parameter = node.tile.parameter if isinstance(node, Load) else node.parameter
                 found[parameter] = max(found.get(parameter, 0), depth)
     return found
+
+
+def magnified(body: Sequence[ast.stmt], rounded: Collection[str]) -> set[str]:
+    """Those of some tensors of which more is made than sums and products, so that a rounding may grow.
+
+    What a rounded value decides, such as a comparison or a maximum, may be decided otherwise, and its
+    logarithm or a quotient by it be anything. The root of squares that a number was added to, as in a norm,
+    is not: it changes by less than they do, and is not 0.
+    """
+    found = _Rounding(frozenset(rounded))
+    before = -1
+    while rounded and before != (before := found.count):
+        found.statements(body)
+    return found.magnified
+
+
+#: Operations that are sums and products, or move what they are given.
+_LINEAR = frozenset("sum cumsum dot fma cast to item broadcast_to flip zeros_like".split())
+
+
+class _Rounding:
+    """Of which rounded tensors values are made by sums and products.
+
+    Attributes:
+        made_of: these, by the names of values.
+        signs: of those that are, ``"squares"`` of what is no less than 0; ``"apart"`` of what is more by a number.
+    """
+
+    def __init__(self, rounded: frozenset[str]) -> None:
+        self.rounded = rounded
+        self.made_of: dict[str, frozenset[str]] = {}
+        self.signs: dict[str, str] = {}
+        self.magnified: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        """How much was found so far: a loop's statements come again till that is all."""
+        return sum(map(len, self.made_of.values())) + len(self.magnified)
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        for node in body:
+            if isinstance(node, ast.For):
+                self.statements(node.body)
+                continue
+            value: ast.expr = node.value  # type: ignore[attr-defined]
+            found = self.of(value)
+            is_sum = isinstance(node, ast.AugAssign)
+            for target in targets_of(node):
+                self.made_of[target.id] = found | self.made_of.get(target.id, frozenset())
+                self.signs[target.id] = "" if is_sum else self.sign(value)
+
+    def of(self, node: ast.AST) -> frozenset[str]:
+        """The tensors that a value is made of."""
+        if isinstance(node, Load):
+            return self.rounded & {node.tile.parameter}
+        if isinstance(node, ast.Name):
+            return self.made_of.get(node.id, frozenset())
+        if isinstance(node, ast.Attribute):
+            return self.of(node.value) if node.attr == "T" else frozenset()
+        taken, asked = self.parts(node)
+        for each in asked:
+            self.magnified |= self.of(each)
+        return frozenset[str]().union(*map(self.of, taken))
+
+    def parts(self, node: ast.AST) -> tuple[Sequence[ast.AST], Sequence[ast.AST]]:
+        """What a value is made of by sums and products, and what else it depends on."""
+        children = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.BinOp):
+            if (
+                isinstance(node.op, ast.Add | ast.Sub | ast.Mult)
+                or self.sign(node.right) == "apart"
+            ):
+                return [node.left, node.right], []
+            return ([node.left], [node.right]) if isinstance(node.op, ast.Div) else ([], children)
+        if isinstance(node, ast.IfExp):
+            return [node.body, node.orelse], [node.test]
+        if not isinstance(node, ast.Call):
+            is_part = isinstance(node, ast.Subscript | ast.Tuple | ast.List)
+            is_part = is_part or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub))
+            return (children, []) if is_part else ([], children)
+        name, given = rule_name(node), arguments_of(node)
+        if name == "where":
+            # What asks only which elements exist has the same both ways.
+            is_same = dump(given[1]) == dump(given[2])
+            return given[1:], [] if is_same else given[:1]
+        if name in ("sqrt", "rsqrt") and self.sign(given[0]) == "apart":
+            return given, []
+        if name in ("cast", "to") and isinstance(type_ := argument(node, 1, "dtype"), DTypeRef):
+            return (given[:1], []) if type_.dtype.is_floating() else ([], given[:1])
+        operation = operation_of(node)
+        kind = "" if operation is None else operation.kind
+        is_linear = name in _LINEAR or kind in ("rearrangement", "hint")
+        given = [*given, *(word.value for word in node.keywords)]
+        return (given, []) if is_linear else ([], given)
+
+    def sign(self, node: ast.AST) -> str:
+        """Whether a value is of squares, and apart from 0."""
+        if isinstance(node, ast.Name):
+            return self.signs.get(node.id, "")
+        if isinstance(node, ast.Subscript):
+            return self.sign(node.value)
+        if isinstance(node, ast.Call):
+            given, name = arguments_of(node), rule_name(node)
+            found = self.sign(given[0]) if given else ""
+            if name in ("sqrt", "rsqrt"):
+                return found if found == "apart" else ""
+            return found if name in ("sum", "cast", "broadcast_to", "expand_dims") else ""
+        if not isinstance(node, ast.BinOp):
+            return ""
+        left, right = self.sign(node.left), self.sign(node.right)
+        if isinstance(node.op, ast.Mult) and dump(node.left) == dump(node.right):
+            return "squares"
+        if isinstance(node.op, ast.Add) and (left or right):
+            return "apart" if self.is_number(node.right if left else node.left) else ""
+        is_scaled = isinstance(node.op, ast.Div) and isinstance(node.right, SymbolValue)
+        return left if is_scaled else ""
+
+    def is_number(self, node: ast.AST) -> bool:
+        """Whether a value is a number that the kernel is given, or that stands there."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int | float) and node.value > 0
+        return isinstance(node, ast.Name) and node.id not in self.made_of
 
 
 def decide_sums(body: Sequence[ast.stmt]) -> None:

@@ -54,7 +54,7 @@ def with_backward(
     return replace(operator, backward=found.run, saved=found.saved, is_selective=True)
 
 
-def _of_floats(operator: OperatorDefinition, wrt: Sequence[str] | None) -> frozenset[str]:
+def _of_floats(operator: OperatorDefinition, wrt: Sequence[str] | None) -> dict[str, str]:
     """The outputs of the element type of an input that has a gradient, or could: others may hold integers."""
     kernel, inputs = operator.kernel, {*(wrt or ())}
     try:
@@ -62,7 +62,12 @@ def _of_floats(operator: OperatorDefinition, wrt: Sequence[str] | None) -> froze
     except ApplicationError:
         if wrt is None:
             raise
-    return frozenset(each.name for each in operator.outputs if each.dtype in inputs)
+    return {name: like for name, like in _likes(operator).items() if like in inputs}
+
+
+def _likes(operator: OperatorDefinition) -> dict[str, str]:
+    """The outputs that have the element type of an input, by each that input."""
+    return {e.name: e.dtype for e in operator.outputs if isinstance(e.dtype, str)}
 
 
 def _equal_sizes(operator: OperatorDefinition) -> Sizes:
@@ -93,8 +98,8 @@ def _later(
         with lock:
             if not made:
                 # They are gradients, and hold floats.
-                floats = frozenset(e.name for e in operator.outputs if isinstance(e.dtype, str))
-                made.append(_Backward(operator, making, None, equal, False, floats, detached))
+                likes = _likes(operator)
+                made.append(_Backward(operator, making, None, equal, False, likes, detached))
         by_name = dict(zip(saved, values[count:]))
         kept = (by_name[each] for each in made[0].saved)
         return made[0].run(*values[:count], *kept, needed=needed, is_last=is_last)
@@ -119,6 +124,11 @@ class _Part:
     made: tuple[str, ...]
     adding: Mapping[str, Callable[..., Any]]
     likes: Mapping[str, tuple[str, bool]]
+
+    @property
+    def needed(self) -> set[str]:
+        """What it needs of the forward operator."""
+        return {name for name, is_gradient in self.arguments if not is_gradient}
 
     def run(self, known: Mapping[tuple[str, bool], Any]) -> dict[str, Any]:
         """The gradients by name, of what there is: by name, and whether its gradient is meant."""
@@ -152,13 +162,13 @@ class _Backward:
         wrt: Sequence[str] | None,
         equal: Sizes,
         atomic: bool,
-        kept: frozenset[str],
+        kept: Mapping[str, str],
         detached: frozenset[str] = frozenset(),
     ) -> None:
         self._operator, self._making, self._equal = operator, making, equal
         self._is_atomic = atomic
         # Of an output that has an element type of its own, less may be left than is needed.
-        self._kept = sorted(kept)
+        self._kept = dict(sorted(kept.items()))
         kernel = operator.kernel
         if wrt is None:
             wrt = dependent(kernel, [e for e in differentiable(kernel) if e not in detached])
@@ -172,9 +182,10 @@ class _Backward:
         joint = None if atomic else self._joined(joined(groups, kernel))
         self._parts = [made() for made in parts]
         self._joint = None if joint is None else joint()
-        needed = {
-            name for part in self._parts for name, is_gradient in part.arguments if not is_gradient
-        }
+        needed = set[str]().union(*(part.needed for part in self._parts))
+        if self._joint is not None and not self._joint.needed <= needed:
+            # Of several inputs it may compute again what each alone loads: more is not kept for that.
+            self._joint = None
         self.saved = tuple(name for name in _names(operator) if name in needed)
         #: What `run` is given, in order.
         self._given = [(entry.name, True) for entry in operator.outputs]

@@ -61,7 +61,7 @@ def program_of(application, saved=("output",)):
     input, output = tensors = matrices(2)
     kernel = ninetoothed.make(rows, application, tensors)
     equal = dict(zip(output.shape, input.shape))
-    found = derive(kernel.definition, ("input",), saved=saved, equal=equal)
+    found = derive(kernel.definition, ("input",), saved=dict.fromkeys(saved, "input"), equal=equal)
     return str(found.specializations.shown.program)
 
 
@@ -137,6 +137,118 @@ def test_an_output_of_an_element_type_of_its_own_is_not_loaded():
 
     assert kept.definition.saved == ("output",)
     assert narrow.definition.saved == ("input",)
+
+
+def kept_where(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = ntl.where(e > 1.0, e, 0.0)  # noqa: F841
+
+
+def largest(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = e * 0.0 + ntl.max(e)  # noqa: F841
+
+
+def at_most(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = ntl.minimum(e, 1.0)  # noqa: F841
+
+
+def clipped(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = ntl.clamp(e, 1.001, 8.0)  # noqa: F841
+
+
+def stepped(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = x * ntl.cast(ntl.cast(e * 1000.0, ntl.int32), ntl.float32)  # noqa: F841
+
+
+def logarithm(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = ntl.log(e)  # noqa: F841
+
+
+def inverse(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = x / e  # noqa: F841
+
+
+def root(x, v, p):
+    e = ntl.exp(ntl.cast(x, ntl.float32))
+    v = e  # noqa: F841
+    p = ntl.sqrt(e)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "reference", "numbers"),
+    [
+        (kept_where, lambda e, x: torch.where(e > 1, e, 0), [0.001, 0.002, 0.5]),
+        (largest, lambda e, x: e * 0 + e.max(), [0.001, 0.002, -1.0]),
+        (at_most, lambda e, x: e.clamp(max=1), [0.001, -0.001, 0.5]),
+        (clipped, lambda e, x: e.clamp(1.001, 8), [0.0005, 0.002, 0.5]),
+        (stepped, lambda e, x: x * (e * 1000).detach().trunc(), [0.001, 0.002, 0.5]),
+        (logarithm, lambda e, x: e.log(), [-20.0, 1.0, 10.0]),
+        (inverse, lambda e, x: x / e, [-8.0, 1.0, 12.0]),
+        (root, lambda e, x: e.sqrt(), [-20.0, 1.0, 12.0]),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_what_was_rounded_on_its_way_decides_nothing_and_is_not_magnified(
+    application, reference, numbers, dtype
+):
+    operator = made(application, outputs={"v": like("x"), "p": like("x")})
+    x = torch.tensor(numbers, dtype=dtype, requires_grad=True)
+    y = x.detach().double().requires_grad_()
+    (found,) = torch.autograd.grad(operator(x)[1].sum(), x)
+    (wanted,) = torch.autograd.grad(reference(y.exp(), y).sum(), y)
+
+    assert operator.definition.saved == ("x",)
+    torch.testing.assert_close(found.double(), wanted, rtol=torch.finfo(dtype).eps, atol=1e-6)
+
+
+def test_what_was_rounded_to_a_narrower_type_than_an_input_has_is_not_loaded():
+    def application(x, w, v, p):
+        e = ntl.exp(x)
+        v = e  # noqa: F841
+        p = e * e + w  # noqa: F841
+
+    operator = made(application, outputs={"v": like("w"), "p": like("x")})
+    x = torch.linspace(-2, 2, 11, requires_grad=True)
+    w = torch.ones(11, dtype=torch.bfloat16, requires_grad=True)
+    (found,) = torch.autograd.grad(operator(x, w)[1].sum(), x)
+
+    torch.testing.assert_close(found, 2 * (2 * x.detach()).exp(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_value_in_the_element_type_of_its_output_is_loaded_whatever_it_decides():
+    def application(x, v, p):
+        e = ntl.cast(ntl.cast(x, ntl.float32) + 1.0, v.dtype)
+        v = e
+        p = ntl.where(e > 1.0, e * e, 0.0)  # noqa: F841
+
+    operator = made(application, outputs={"v": like("x"), "p": like("x")})
+    x = torch.tensor([0.001, 0.002, 0.5], dtype=torch.bfloat16, requires_grad=True)
+    (found,) = torch.autograd.grad(operator(x)[1].sum(), x)
+
+    assert operator.definition.saved == ("v",)
+    torch.testing.assert_close(found, torch.tensor([0.0, 0.0, 3.0]).bfloat16())
+
+
+def test_what_a_norm_is_of_is_loaded():
+    """Its squares are summed, and a number is added before the root is taken."""
+    outputs = {"output": like("input"), "total": like("input")}
+    name = f"derived::residual_{next(NUMBERS)}"
+    operator = ninetoothed.op(name, fused_rms_norm.residual_kernel, outputs, backward="derive")
+
+    assert "total" in operator.definition.saved
 
 
 def test_a_sum_that_is_stored_is_not_summed_again():
