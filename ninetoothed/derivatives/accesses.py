@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.program.nodes import Store, SymbolValue
+from ninetoothed.derivatives.tape import Item, Written, all_items, dump, refused
+from ninetoothed.program.nodes import Store, SymbolValue, TileRef
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
@@ -74,7 +75,87 @@ def shared(arrangement: Arrangement, parameter: Any) -> Sharing:
     )
 
 
-def is_covered(parameter: Any, arrangement: Arrangement) -> bool:
+def has_sharers(arrangement: Arrangement, parameter: Any) -> bool:
+    """Whether several programs, or several tiles of one, may have the same element of an input."""
+    try:
+        found = shared(arrangement, parameter)
+    except SharedError:
+        return True
+    return any(arrangement.grid[dim] != 1 for dim in found.programs)
+
+
+def check_stores(items: Sequence[Item], arrangement: Arrangement, hidden: Collection[str]) -> None:
+    """Refuses an output that has several stores to one element: its gradient would come with each.
+
+    Args:
+        items: a tape.
+        hidden: outputs that have no gradient.
+
+    Raises:
+        ApplicationError: located at the store.
+    """
+    stores: dict[str, list[TileRef]] = {}
+    for item in all_items(items):
+        if isinstance(item, Written) and item.operand.name is not None:
+            stores.setdefault(item.tile.parameter, []).append(item.tile)
+    parameters = {p.name: p for p in arrangement.tensors if p.name not in hidden}
+    for name in parameters.keys() & stores.keys():
+        how = _stored_twice(arrangement, parameters[name], stores[name])
+        if how is not None:
+            raise refused(
+                f"of `{name}`, {how}, and an element's gradient would be counted as often as it is stored. Where "
+                "backward alone needs it, name it in `hidden` of `ninetoothed.op`, and it has none.",
+                stores[name][0],
+            )
+
+
+def _stored_twice(arrangement: Arrangement, parameter: Any, tiles: Sequence[TileRef]) -> str | None:
+    """How several stores to these tiles are to one element; None where none are known to be."""
+    if parameter.source.jagged_dim is not None:
+        # Each sequence has elements of its own, whichever they are.
+        return None
+    try:
+        found = shared(arrangement, parameter)
+    except SharedError as error:
+        return str(error)
+    if any(arrangement.grid[dim] != 1 for dim in found.programs):
+        return "several programs have the same elements"
+    for dim in found.selections:
+        indices = [tile.indices[dim] for tile in tiles]
+        if len({*map(dump, indices)}) > 1 or not isinstance(indices[0], ast.Constant):
+            return "several tiles have the same elements"
+    return None
+
+
+def is_stored(
+    arrangement: Arrangement,
+    parameter: Any,
+    gradient: str,
+    body: Sequence[ast.stmt],
+    repeated: Collection[int],
+    taken: Collection[tuple[int, int]],
+    equal: Mapping[Symbol, Expression],
+) -> bool:
+    """Whether statements store every element of an input's gradient.
+
+    Args:
+        gradient: its name in the statements.
+        repeated: the selections that make no difference.
+        taken: the dimensions of the middle levels that are dimensions of the grid.
+        equal: what sizes are the same as.
+    """
+    levels = parameter.middle_levels
+    places = [(depth, dim) for depth, level in enumerate(levels) for dim in range(len(level))]
+    sizes = [
+        1 if selection in repeated else levels[depth][dim]
+        for selection, (depth, dim) in enumerate(places)
+        if (depth, dim) not in taken
+    ]
+    is_covered = _is_covered(parameter, arrangement)
+    return is_covered and _are_selected(sizes, gradient, body, equal)
+
+
+def _is_covered(parameter: Any, arrangement: Arrangement) -> bool:
     """Whether tiles have every element of an input."""
     tensor = parameter.tensor
     access = arrangement.accesses[parameter.name]
@@ -82,7 +163,7 @@ def is_covered(parameter: Any, arrangement: Arrangement) -> bool:
     return all(_covers(op, taken) for op, taken, _ in steps(tensor, [access.placed, *inner]))
 
 
-def are_selected(
+def _are_selected(
     sizes: Sequence[Any],
     gradient: str,
     body: Sequence[ast.stmt],

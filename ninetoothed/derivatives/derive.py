@@ -6,12 +6,18 @@ import ast
 import builtins
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.derivatives import arranging
 from ninetoothed.derivatives.absent import moves, read_as_zeros
-from ninetoothed.derivatives.accesses import SharedError, are_selected, is_covered, shared
+from ninetoothed.derivatives.accesses import (
+    SharedError,
+    check_stores,
+    has_sharers,
+    is_stored,
+    shared,
+)
 from ninetoothed.derivatives.arranging import arranged_as, sizes_of, symbols_of, unexpanded
 from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
 from ninetoothed.derivatives.record import Recorder
@@ -117,6 +123,7 @@ def derive(
     parts: int | None = None,
     saved: Mapping[str, str] | None = None,
     atomic: bool = False,
+    hidden: Collection[str] = (),
 ) -> Derived:
     """The kernel that computes the gradients of some of a kernel's inputs.
 
@@ -128,12 +135,13 @@ def derive(
         parts: in how many parts, at most, the gradient of what all programs have may be left.
         saved: outputs that are kept, by each the input of its element type; loaded where that moves less.
         atomic: whether gradients of what several programs have are added up by atomic operations.
+        hidden: outputs that have no gradient, since nobody is given them.
 
     Raises:
         ArgumentError: one of them is no input.
         ApplicationError: a part of the program has no derivative.
     """
-    given = definition, tuple(wrt), name, beside, equal or {}, parts, saved or {}, atomic
+    given = definition, tuple(wrt), name, beside, equal or {}, parts, saved or {}, atomic, hidden
     if saved:
         # What cannot be computed again is loaded, whatever is made of it.
         with contextlib.suppress(ApplicationError):
@@ -152,9 +160,10 @@ class _Deriving:
         parts: int | None = None,
         saved: Mapping[str, str] | None = None,
         atomic: bool = False,
+        hidden: Collection[str] = (),
         is_strict: bool = False,
     ) -> None:
-        self.definition, self.wrt = definition, wrt
+        self.definition, self.wrt, self.hidden = definition, wrt, hidden
         self.beside, self.equal, self.parts = beside, equal or {}, parts
         self.saved, self.is_strict = saved or {}, is_strict
         self.program = without_idle_rounds(definition.program)
@@ -176,6 +185,7 @@ class _Deriving:
 
     def made(self) -> Derived:
         body, gradients, made, stores = self.derived()
+        check_stores(self.recorder.items, self.definition.arrangement, self.hidden)
         for each, gradient in made.items():
             if not stores[gradient]:
                 raise ArgumentError(
@@ -196,7 +206,9 @@ class _Deriving:
                 found = shared(self.definition.arrangement, self.parameters[each])
                 recorder.repeated[each] = found.selections
         if self.is_atomic:
-            self.atomic = recorder.atomic = {e for e in self.wrt if self.has_sharers(e)}
+            of_all = self.definition.arrangement
+            sharing = {e for e in self.wrt if has_sharers(of_all, self.parameters[e])}
+            self.atomic = recorder.atomic = sharing
         recorder.run()
         given = self.saved, self.size_of, self.atomic, self.is_strict
         body = backwards(recorder, {**gradients, **made}, *given)
@@ -254,14 +266,6 @@ class _Deriving:
         except SharedError as error:
             raise self.refused_for(name, str(error)) from None
         return tuple(dim for dim in dims if self.definition.grid[dim] != 1)
-
-    def has_sharers(self, name: str) -> bool:
-        """Whether several programs, or several tiles of one, may have the same element of an input."""
-        try:
-            found = shared(self.definition.arrangement, self.parameters[name])
-        except SharedError:
-            return True
-        return any(self.definition.grid[dim] != 1 for dim in found.programs)
 
     def refused_for(self, name: str, why: str) -> Exception:
         code = self.definition.application.__code__
@@ -359,20 +363,11 @@ class _Deriving:
         """The inputs of which every element's gradient is stored."""
         found = set()
         for old, new in made.items():
-            parameter = self.parameters[old]
-            places = [
-                (d, i) for d, level in enumerate(parameter.middle_levels) for i in range(len(level))
-            ]
             # What is a dimension of the grid has a program for each tile.
-            taken = [] if exchange is None else exchange.taken(new)
-            sizes = [
-                1 if place in self.recorder.repeated.get(old, ()) else parameter.middle_levels[d][i]
-                for place, (d, i) in enumerate(places)
-                if (d, i) not in taken
-            ]
-            if is_covered(parameter, self.definition.arrangement):
-                if are_selected(sizes, new, body, self.equal):
-                    found.add(old)
+            taken = () if exchange is None else exchange.taken(new)
+            given = body, self.recorder.repeated.get(old, ()), taken, self.equal
+            if is_stored(self.definition.arrangement, self.parameters[old], new, *given):
+                found.add(old)
         return frozenset(found)
 
     def arranged(

@@ -59,7 +59,9 @@ class Reverse:
         self._found: dict[str, list[tape.Gradient]] = {}
         self._summed: dict[str, tuple[str, str | None]] = {}
         #: The tiles that are read: what comes of their gradients is stored alone.
-        self._tiles = {item.target for item in _all(recorder.items) if isinstance(item, tape.Read)}
+        self._tiles = {
+            item.target for item in tape.all_items(recorder.items) if isinstance(item, tape.Read)
+        }
         self._loops: list[tape.Loop] = []
         self._stored: dict[str, dict[tuple[str, ...], list[Access]]] = {}
 
@@ -342,14 +344,6 @@ def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool
     )
 
 
-def _all(items: Iterable[tape.Item]) -> Iterator[tape.Item]:
-    """The items of a tape, those within loops too."""
-    for item in items:
-        yield item
-        if isinstance(item, tape.Loop):
-            yield from _all(item.body)
-
-
 def _may_be_none(size: Any) -> bool:
     """Whether a tile may have no elements along a dimension of this size."""
     return isinstance(size, Symbol) and interval(size)[0] < 1
@@ -364,7 +358,7 @@ def _has_rounds(loop: tape.Loop) -> bool:
 def _quotients(items: Sequence[tape.Item]) -> dict[tuple[str, str], str]:
     """What values over numbers are called, by both."""
     found: dict[tuple[str, str], str] = {}
-    for item in _all(items):
+    for item in tape.all_items(items):
         if isinstance(item, tape.Step) and item.rule is rules.quotient:
             dividend, divisor = (getattr(each.expression, "id", "") for each in item.operands)
             found[dividend, divisor] = item.target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
@@ -221,6 +221,14 @@ class SumType(ast.expr):
 
 
 Item = Plain | Step | Read | Summand | Written | Loop
+
+
+def all_items(items: Iterable[Item]) -> Iterator[Item]:
+    """The items of a tape, those within loops too."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from all_items(item.body)
 
 
 def name(text: str) -> ast.Name:

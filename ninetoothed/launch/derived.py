@@ -36,6 +36,7 @@ def with_backward(
     making: Making,
     wrt: Sequence[str] | None = None,
     atomic: bool = False,
+    hidden: Sequence[str] = (),
 ) -> OperatorDefinition:
     """An operator with its backward, and what that needs saved.
 
@@ -43,6 +44,7 @@ def with_backward(
         making: how operators of backward kernels are made.
         wrt: the inputs that have gradients; by default all that an output depends on.
         atomic: whether what several programs have is added up by atomic operations.
+        hidden: the outputs that calls do not return, so that they have no gradient.
 
     Raises:
         ArgumentError: there is no such input, or the operator changes one in place.
@@ -50,7 +52,7 @@ def with_backward(
     """
     _check_outputs(operator)
     given = _equal_sizes(operator), atomic, _of_floats(operator, wrt)
-    found = _Backward(operator, making, wrt, *given)
+    found = _Backward(operator, making, wrt, *given, hidden=hidden)
     return replace(operator, backward=found.run, saved=found.saved, is_selective=True)
 
 
@@ -164,7 +166,9 @@ class _Backward:
         atomic: bool,
         kept: Mapping[str, str],
         detached: frozenset[str] = frozenset(),
+        hidden: Sequence[str] = (),
     ) -> None:
+        self._hidden = hidden
         self._operator, self._making, self._equal = operator, making, equal
         self._is_atomic = atomic
         # Of an output that has an element type of its own, less may be left than is needed.
@@ -235,7 +239,7 @@ class _Backward:
         operator = self._operator
         suffix = f"backward_{'_'.join(wrt)}"
         name, kernel_name = f"{operator.name}_{suffix}", f"{operator.kernel.name}_{suffix}"
-        given = self._equal, MOST_PARTS, self._kept, self._is_atomic
+        given = self._equal, MOST_PARTS, self._kept, self._is_atomic, self._hidden
         derived = derive(operator.kernel, wrt, kernel_name, (), *given)
         beside = [
             each for each in wrt if self._shape_of(each, derived) is None or each in derived.atomic

@@ -88,7 +88,7 @@ def op(
                 "saved for it"
             )
         plain = define_operator(name, fixed, outputs, None, (), constants)
-        derived = with_backward(plain, Operator, wrt, atomic)
+        derived = with_backward(plain, Operator, wrt, atomic, hidden)
         return Operator(kernel, replace(derived, autocast=rule), shown)
     if not (backward is None or callable(backward)) or wrt is not None or atomic:
         raise ArgumentError(

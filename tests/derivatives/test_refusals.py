@@ -177,6 +177,46 @@ def test_overlapping_windows():
         made(copied, arrangement)
 
 
+def total_and_scaled(x, y, total, output):
+    found = ntl.sum(x * x)
+    total = found  # noqa: F841
+    output = y * found  # noqa: F841
+
+
+def every_program_a_total(x, y, total, output):
+    y, output = y.tile((1, 4)), output.tile((1, 4))
+    x = x.tile((1, -1)).expand((-1, output.shape[1]))
+    return x, y, total.tile((1, 1)).expand((-1, output.shape[1])), output
+
+
+TOTALS = {"total": ((1, 1), "x"), "output": like("y")}
+
+
+def test_an_output_that_several_programs_store_to():
+    tensors = tuple(Tensor(2) for _ in range(4))
+    with pytest.raises(ApplicationError, match="of `total`, several programs.*`hidden`") as caught:
+        made(total_and_scaled, every_program_a_total, tensors, TOTALS)
+    assert "total = found" in str(caught.value)
+
+
+def test_a_hidden_output_that_several_programs_store_to_has_no_gradient():
+    tensors = tuple(Tensor(2) for _ in range(4))
+    operator = made(total_and_scaled, every_program_a_total, tensors, TOTALS, hidden=("total",))
+    x = torch.ones(1, 3, requires_grad=True)
+
+    operator(x, torch.ones(1, 10)).sum().backward()
+
+    assert x.grad.tolist() == [[20.0, 20.0, 20.0]]
+
+
+def test_an_output_whose_windows_overlap():
+    def arrangement(input, output):
+        return input.tile((4,)), output.tile((4,), strides=(2,), floor_mode=True)
+
+    with pytest.raises(ApplicationError, match="of `output`, its windows overlap"):
+        made(copied, arrangement)
+
+
 def test_what_no_program_reads_is_not_left_unwritten():
     def arrangement(input, output):
         return input[::2].tile((4,)), output.tile((4,))
