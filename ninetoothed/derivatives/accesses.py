@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -82,6 +83,18 @@ def has_sharers(arrangement: Arrangement, parameter: Any) -> bool:
     except SharedError:
         return True
     return any(arrangement.grid[dim] != 1 for dim in found.programs)
+
+
+def same_along(
+    arrangement: Arrangement, parameters: Mapping[str, Any], dims: Sequence[int]
+) -> frozenset[str]:
+    """The inputs that have the same elements whatever the program's place in these dimensions is."""
+    found = set()
+    for name, parameter in parameters.items():
+        with contextlib.suppress(SharedError):
+            if {*dims} <= {*shared(arrangement, parameter).programs}:
+                found.add(name)
+    return frozenset(found)
 
 
 def check_stores(items: Sequence[Item], arrangement: Arrangement, hidden: Collection[str]) -> None:

@@ -16,6 +16,7 @@ from ninetoothed.derivatives.accesses import (
     check_stores,
     has_sharers,
     is_stored,
+    same_along,
     shared,
 )
 from ninetoothed.derivatives.arranging import arranged_as, sizes_of, symbols_of, unexpanded
@@ -24,7 +25,7 @@ from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
 from ninetoothed.derivatives.saving import backwards, decide_sums
-from ninetoothed.derivatives.tape import refused
+from ninetoothed.derivatives.tape import Widened, refused, widened_values
 from ninetoothed.errors import ApplicationError, ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.passes.mask_padding import without_idle_rounds
@@ -50,6 +51,7 @@ class Derived:
         equal: what the sizes of gradients are the same as.
         parts: of gradients that are left in parts to be added up, the parts' shapes, by their inputs.
         atomic: the inputs whose gradients are added to what is there: to zeros, in float32 at least.
+        widened: the values that a gradient is right of where they are not repeated.
     """
 
     specializations: Specializations
@@ -59,6 +61,7 @@ class Derived:
     equal: dict[Symbol, Expression]
     parts: dict[str, tuple[Expression, ...]]
     atomic: frozenset[str] = frozenset()
+    widened: tuple[Widened, ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -244,20 +247,11 @@ class _Deriving:
         found = Exchange(*given, beside=beside, equal=self.equal)
         if self.parts is not None and all(map(found.may_be_in_parts, {*made.values()} - beside)):
             found.parts = self.parts
-            found.fixed = self.fixed(absent, named)
+            inputs = {n: p for n, p in self.parameters.items() if n not in self.outputs}
+            found.fixed = same_along(self.definition.arrangement, inputs, absent)
         elif beside:
             raise ExchangeError("the sum would be in one part")
         return found
-
-    def fixed(self, absent: tuple[int, ...], named: Mapping[str, Parameter]) -> frozenset[str]:
-        """The inputs that have the same elements whatever the program's place in these dimensions is."""
-        found = set()
-        for name, parameter in named.items():
-            with contextlib.suppress(SharedError):
-                dims = shared(self.definition.arrangement, parameter).programs
-                if name in self.parameters and name not in self.outputs and {*absent} <= {*dims}:
-                    found.add(name)
-        return frozenset(found)
 
     def shared_by(self, name: str) -> tuple[int, ...]:
         """The dimensions of the grid in which programs have the same elements of an input."""
@@ -332,7 +326,9 @@ class _Deriving:
         }
         equal = {**self.equal, **equal}
         atomic = frozenset(self.atomic)
-        return Derived(specializations, given, made, covered | atomic, equal, parts, atomic)
+        widened = tuple(widened_values(self.recorder.items, self.equal))
+        given_as = given, made, covered | atomic, equal, parts, atomic, widened
+        return Derived(specializations, *given_as)
 
     def inputs(
         self,

@@ -203,7 +203,7 @@ class Recorder(Values):
             if dims is None:
                 raise tape.refused(f"the shape of `{target.id}` is not known.", node)
             self.dims[own] = dims
-        self.add(tape.Summand(own, operand, is_negative, dims or ()))
+        self.add(tape.Summand(own, operand, is_negative, dims or (), node))
 
     def started(self, target: str, before: str) -> str:
         """A variable of its own for a sum, that begins with another's value."""

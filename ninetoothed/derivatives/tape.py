@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
-from ninetoothed.errors import ApplicationError
+from ninetoothed.errors import ApplicationError, Location
+from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import Store, SymbolValue, TileRef, clone, location
 from ninetoothed.records import dataclass
-from ninetoothed.symbols.expr import Symbol
+from ninetoothed.symbols.expr import Expression, Symbol
+from ninetoothed.symbols.simplify import difference
 
 #: The sizes of a value's dimensions, as `types.ValueType` has them.
 Dims = tuple[Any, ...]
@@ -192,6 +194,7 @@ class Summand:
     operand: Operand
     is_negative: bool
     dims: Dims
+    node: ast.AST
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,21 @@ class Loop:
     variable: str
     iterable: ast.expr
     body: list[Item] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Widened:
+    """A size of a value that meets a larger one where it is 1, which is known only in a call.
+
+    Attributes:
+        own: the value's.
+        whole: that which it has there.
+        node: where they meet.
+    """
+
+    own: Symbol
+    whole: Expression
+    node: ast.AST
 
 
 class AtomicSum(Store):
@@ -231,6 +249,43 @@ def all_items(items: Iterable[Item]) -> Iterator[Item]:
             yield from all_items(item.body)
 
 
+def widened_values(items: Iterable[Item], equal: Mapping[Symbol, Expression]) -> Iterator[Widened]:
+    """The values on a tape that may be repeated, of which no gradient is summed.
+
+    Args:
+        equal: what sizes are the same as.
+    """
+
+    def known(size: Any) -> Any:
+        return size.substitute(equal) if isinstance(size, Symbol) else size
+
+    seen = set()
+    for item in all_items(items):
+        if isinstance(item, Step) and _is_by_element(item.expression):
+            operands, node = item.operands, item.node
+        elif isinstance(item, Written | Summand):
+            operands = (item.operand,)
+            node = item.tile if isinstance(item, Written) else item.node
+        else:
+            continue
+        for operand in operands:
+            dims = () if operand.name is None else operand.dims or ()
+            for pair in zip(reversed(dims), reversed(item.dims)):
+                own, whole = map(known, pair)
+                is_open = isinstance(own, Symbol) and whole is not None
+                if is_open and difference(own, whole) != 0 and pair not in seen:
+                    seen.add(pair)
+                    yield Widened(*pair, node)
+
+
+def _is_by_element(expression: ast.expr) -> bool:
+    """Whether a value's elements are each of those at its place, of what is repeated to its shape."""
+    operation = operation_of(expression) if isinstance(expression, ast.Call) else None
+    if operation is None:
+        return isinstance(expression, ast.BinOp | ast.UnaryOp | ast.IfExp)
+    return operation.kind == "element-wise" or operation.name == "broadcast_to"
+
+
 def name(text: str) -> ast.Name:
     return ast.Name(id=text, ctx=ast.Load())
 
@@ -244,8 +299,13 @@ def refused(problem: str, node: ast.AST) -> ApplicationError:
     return ApplicationError(
         f"No backward is derived: {problem} Write the backward kernel by hand, and give it to "
         "`ninetoothed.op` as its `backward`.",
-        location(node) if hasattr(node, "lineno") else None,
+        place_of(node),
     )
+
+
+def place_of(node: ast.AST) -> Location | None:
+    """Where a node stands in the user's source; None where it was made here."""
+    return location(node) if hasattr(node, "lineno") else None
 
 
 def dump(node: Any) -> str:

@@ -21,6 +21,7 @@ from ninetoothed.derivatives.parts import MOST_PARTS, adding_up, narrowing
 from ninetoothed.errors import ApplicationError, ArgumentError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
+from ninetoothed.launch.limits import Limit, limits_of
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol
 
@@ -119,6 +120,7 @@ class _Part:
         made: the inputs of the forward operator that it gives the gradients of.
         adding: for each of these, where its gradient comes in parts, what adds them up.
         likes: for each, which of the arguments has its shape.
+        limits: what the gradients are right within.
     """
 
     operator: Callable[..., Any]
@@ -126,11 +128,17 @@ class _Part:
     made: tuple[str, ...]
     adding: Mapping[str, Callable[..., Any]]
     likes: Mapping[str, tuple[str, bool]]
+    limits: tuple[Limit, ...] = ()
 
     @property
     def needed(self) -> set[str]:
-        """What it needs of the forward operator."""
-        return {name for name, is_gradient in self.arguments if not is_gradient}
+        """The names of what it needs of the forward operator."""
+        keys = [at.key for limit in self.limits for at in limit.sizes.values()]
+        return {name for name, is_gradient in (*self.arguments, *keys) if not is_gradient}
+
+    def passed(self, known: Mapping[tuple[str, bool], Any]) -> Limit | None:
+        """The limit that sizes are not within; None where they are within all."""
+        return next((each for each in self.limits if each.is_passed(known)), None)
 
     def run(self, known: Mapping[tuple[str, bool], Any]) -> dict[str, Any]:
         """The gradients by name, of what there is: by name, and whether its gradient is meant."""
@@ -196,6 +204,8 @@ class _Backward:
         self._given += [(name, False) for name in self.saved]
         self._tensors = [entry.name for entry in operator.tensors]
         self._parts_of = functools.lru_cache(maxsize=None)(self._chosen)
+        self._lock = threads.lock()
+        self._fewer: dict[tuple[str, ...], _Part] = {}
 
     def _joined(self, wrt: tuple[str, ...] | None) -> Callable[[], _Part] | None:
         """What computes several parts' gradients at once."""
@@ -218,6 +228,9 @@ class _Backward:
         if self._joint is not None and is_last:
             is_last = not any(part.is_of_none(known) for part in self._parts)
         for part in self._parts_of(None if needed is None else tuple(needed), is_last):
+            limit = part.passed(known)
+            if limit is not None:
+                part = self._of_fewer(part, needed, limit, known)
             found |= part.run(known)
         return tuple([found.get(name) for name in self._tensors])
 
@@ -228,6 +241,32 @@ class _Backward:
         if self._joint is not None and is_last and asked.issuperset(self._joint.made):
             return [self._joint]
         return [part for part in self._parts if not asked.isdisjoint(part.made)]
+
+    def _of_fewer(
+        self,
+        part: _Part,
+        needed: Sequence[bool] | None,
+        limit: Limit,
+        known: Mapping[tuple[str, bool], Any],
+    ) -> _Part:
+        """What computes those gradients of a part alone that are asked for.
+
+        Raises:
+            ArgumentError: these are not right either.
+        """
+        flags = [True] * len(self._tensors) if needed is None else needed
+        asked = {*itertools.compress(self._tensors, flags)}
+        made = tuple(name for name in part.made if name in asked)
+        if len(made) == len(part.made):
+            raise limit.error(known)
+        with self._lock:
+            if made not in self._fewer:
+                self._fewer[made] = self._part(made)()
+        fewer = self._fewer[made]
+        passed = fewer.passed(known) if fewer.needed <= {*self.saved} else limit
+        if passed is not None:
+            raise passed.error(known)
+        return fewer
 
     def _part(self, wrt: tuple[str, ...]) -> Callable[[], _Part]:
         """What makes the part that gives these gradients.
@@ -289,13 +328,15 @@ class _Backward:
             if shape is not None and shape.name in of_gradients:
                 likes[each] = (of_gradients[shape.name], True)
 
+        limits = limits_of(operator, derived.widened)
+
         def made() -> _Part:
             computing = self._making(Kernel(derived.specializations), definition)
             adding = {
                 each: self._adding(name, each, len(derived.parts.get(each, ())))
                 for each in (*derived.parts, *derived.atomic)
             }
-            return _Part(computing, arguments, places, adding, likes)
+            return _Part(computing, arguments, places, adding, likes, limits)
 
         return made
 
