@@ -140,6 +140,19 @@ def _stored_twice(arrangement: Arrangement, parameter: Any, tiles: Sequence[Tile
     return None
 
 
+def may_end(
+    output: Any, arrangement: Arrangement, inputs: Sequence[Any], equal: Mapping[Symbol, Expression]
+) -> bool:
+    """Whether an output may end where there are inputs yet: by a size of its own that none of them has.
+
+    Args:
+        equal: what sizes are the same as.
+    """
+    sizes = {as_symbol(size).substitute(equal) for each in inputs for size in each.source.shape}
+    said = [as_symbol(size).substitute(equal) for size in output.source.shape if size in equal]
+    return bool(arrangement.accesses[output.name].conditions) and not sizes.issuperset(said)
+
+
 def is_stored(
     arrangement: Arrangement,
     parameter: Any,

@@ -16,6 +16,7 @@ from ninetoothed.derivatives.accesses import (
     check_stores,
     has_sharers,
     is_stored,
+    may_end,
     same_along,
     shared,
 )
@@ -25,7 +26,7 @@ from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
 from ninetoothed.derivatives.saving import backwards, decide_sums
-from ninetoothed.derivatives.tape import Widened, refused, widened_values
+from ninetoothed.derivatives.tape import Loop, Widened, refused, widened_values
 from ninetoothed.errors import ApplicationError, ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.passes.mask_padding import without_idle_rounds
@@ -177,6 +178,9 @@ class _Deriving:
         stored = written(self.program)
         self.outputs = tuple(each for each in self.parameters if each in stored)
         _check_inputs(definition, wrt, self.outputs)
+        inputs = [p for name, p in self.parameters.items() if name not in stored]
+        ends = definition.arrangement, inputs, self.equal
+        self.ending = {each for each in self.outputs if may_end(self.parameters[each], *ends)}
         self.names = {*definition.names.values(), *dir(builtins), "ntl", self.name}
         self.names |= {p.name for p in definition.parameters}
 
@@ -213,7 +217,10 @@ class _Deriving:
             sharing = {e for e in self.wrt if has_sharers(of_all, self.parameters[e])}
             self.atomic = recorder.atomic = sharing
         recorder.run()
-        given = self.saved, self.size_of, self.atomic, self.is_strict
+        # What has elements that an output has not is computed again, but for a loop's sum.
+        has_loops = any(isinstance(item, Loop) for item in recorder.items)
+        saved = {e: by for e, by in self.saved.items() if has_loops or e not in self.ending}
+        given = saved, self.size_of, self.atomic, self.is_strict
         body = backwards(recorder, {**gradients, **made}, *given)
         stores: dict[str, list[Store]] = {gradient: [] for gradient in made.values()}
         for node in (n for statement in body for n in walk(statement) if isinstance(n, Store)):
@@ -281,13 +288,11 @@ class _Deriving:
         # What else stands for a tensor whose sizes alone are needed.
         whole = {old: new for old, new in made.items() if new not in in_parts}
         standing = {**gradients, **whole}
-        is_moved = moves(body)
+        zeros = self.outputs if moves(body) else self.ending
         sources = {
             new: Tensor(1 + len(self.parameters[old].tile_shape))
             if new in in_parts
-            else arranging.gradient_like(
-                self.parameters[old].source, is_moved and old in self.outputs
-            )
+            else arranging.gradient_like(self.parameters[old].source, old in zeros)
             for old, new in (*made.items(), *gradients.items())
         }
         extra = [] if exchange is None else exchange.sizes

@@ -8,6 +8,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import ninetoothed.language as ntl
 from ninetoothed import Tensor, like
+from ninetoothed.derivatives.derive import derive
 from ninetoothed.errors import ArgumentError
 from tests.derivatives.operators import made
 
@@ -113,3 +114,46 @@ def test_what_is_said_to_be_one_is_summed(entry):
     operator = made(scaled, arrangement, tensors, {"output": like("x")})
 
     assert gradcheck(operator, (numbers(5).requires_grad_(), numbers(1).requires_grad_()))
+
+
+def in_eights(*tensors):
+    return tuple(tensor.tile((8,)) for tensor in tensors)
+
+
+def exponential(x, output):
+    output = ntl.exp(x)  # noqa: F841
+
+
+def shares(x, output):
+    value = ntl.exp(x)
+    output = value / ntl.sum(value)  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [exponential, shares])
+@pytest.mark.parametrize("size", [5, 11])
+@pytest.mark.parametrize("is_number", [True, False])
+def test_what_an_output_ends_before_has_a_gradient_of_zero(application, size, is_number):
+    first = Tensor(1)
+    left = 3 if is_number else first.shape[0] - 2
+    # What is left has as many tiles as there were.
+    left = left + 8 * (size // 8) if is_number else left
+    operator = made(application, in_eights, (first, Tensor(1)), {"output": ((left,), first.dtype)})
+    x = numbers(size).requires_grad_()
+
+    assert gradcheck(operator, (x,))
+    assert gradgradcheck(operator, (x,))
+    if application is exponential:
+        (gradient,) = torch.autograd.grad(operator(x).sum(), x)
+        assert gradient.count_nonzero() == (left if is_number else size - 2)
+
+
+@pytest.mark.parametrize("is_shorter", [True, False])
+def test_zeros_are_read_beyond_an_end_of_its_own_alone(is_shorter):
+    definition = made(exponential, in_eights, (Tensor(1), Tensor(1))).definition.kernel
+    (x,), (own,) = (each.source.shape for each in definition.tensor_parameters)
+
+    derived = derive(definition, ("x",), equal={own: x - 2 if is_shorter else x})
+    found = derived.specializations.declaration.tensor_parameters
+
+    others = {each.name: each.source.other for each in found}
+    assert others["output_gradient"] == (0 if is_shorter else None)
