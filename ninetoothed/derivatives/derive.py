@@ -27,8 +27,9 @@ from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
 from ninetoothed.derivatives.saving import backwards, decide_sums
 from ninetoothed.derivatives.tape import Loop, Widened, refused, widened_values
-from ninetoothed.errors import ApplicationError, ArgumentError, Location, near
+from ninetoothed.errors import ApplicationError, ArgumentError, near
 from ninetoothed.kernels.definition import Definition, Specializations
+from ninetoothed.parsing.source import begins_at
 from ninetoothed.passes.mask_padding import without_idle_rounds
 from ninetoothed.program.effects import names_read
 from ninetoothed.program.nodes import Store, SymbolValue, walk
@@ -269,10 +270,8 @@ class _Deriving:
         return tuple(dim for dim in dims if self.definition.grid[dim] != 1)
 
     def refused_for(self, name: str, why: str) -> Exception:
-        code = self.definition.application.__code__
         error = refused(f"of `{name}`, {why}.", ast.Pass())
-        location = Location(code.co_filename, code.co_firstlineno)
-        return type(error)(error.message, location)
+        return type(error)(error.message, begins_at(self.definition.application))
 
     def assembled(
         self, body: list[ast.stmt], gradients: dict[str, str], made: dict[str, str]

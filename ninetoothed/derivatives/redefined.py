@@ -8,6 +8,7 @@ from typing import Any
 
 from ninetoothed.derivatives.text import function_of
 from ninetoothed.kernels.definition import Definition, Specializations, define
+from ninetoothed.parsing.source import begins_at
 from ninetoothed.symbols.expr import as_symbol
 from ninetoothed.tensors.arrange import pair
 from ninetoothed.tensors.tensor import Tensor
@@ -42,7 +43,8 @@ def redefined(
         if isinstance(value, Tensor)
     }
     module = definition.application.__module__
-    function = function_of(name, list(arranged), body, levels, symbols, module, about)
+    beginning = begins_at(definition.application)
+    function = function_of(name, list(arranged), body, levels, symbols, module, about, beginning)
     named = {s: text for s, text in definition.names.items() if s.leaf.role == "symbol"}
     return define(
         pair(list(arranged.values()), function),

@@ -16,6 +16,7 @@ from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.rounds import Access
+from ninetoothed.errors import Location
 from ninetoothed.language.dtypes import float64
 from ninetoothed.program.effects import is_product, names_read, targets_of
 from ninetoothed.program.nodes import (
@@ -63,6 +64,8 @@ class Reverse:
             item.target for item in tape.all_items(recorder.items) if isinstance(item, tape.Read)
         }
         self._loops: list[tape.Loop] = []
+        #: Where that stands which statements are being made of.
+        self._place: Location | None = None
         self._stored: dict[str, dict[tuple[str, ...], list[Access]]] = {}
 
     def run(self) -> list[ast.stmt]:
@@ -77,6 +80,7 @@ class Reverse:
     def _forward(self, items: Sequence[tape.Item], outer: Sequence[str]) -> None:
         """The steps as they were, but for stores and for sums of loops further out."""
         for item in items:
+            self._place = tape.item_place(item)
             if (
                 isinstance(item, tape.Plain | tape.Step | tape.Summand)
                 and item.target in self._saved
@@ -101,6 +105,7 @@ class Reverse:
 
     def _backward(self, items: Sequence[tape.Item], depth: int) -> None:
         for item in reversed(items):
+            self._place = tape.item_place(item)
             if isinstance(item, tape.Written):
                 self._written(item, depth)
             elif isinstance(item, tape.Step):
@@ -329,6 +334,7 @@ class Reverse:
         self._emit(tape.assignment(target, expression))
 
     def _emit(self, statement: ast.stmt) -> None:
+        statement.__dict__["origin"] = self._place
         self._blocks[-1].append(statement)
 
     def _close(self, loop: tape.Loop) -> None:

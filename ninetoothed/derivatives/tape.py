@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 from ninetoothed.errors import ApplicationError, Location
+from ninetoothed.parsing.source import written_at
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.nodes import Store, SymbolValue, TileRef, clone, location
 from ninetoothed.records import dataclass
@@ -305,7 +306,22 @@ def refused(problem: str, node: ast.AST) -> ApplicationError:
 
 def place_of(node: ast.AST) -> Location | None:
     """Where a node stands in the user's source; None where it was made here."""
-    return location(node) if hasattr(node, "lineno") else None
+    return written_at(location(node)) if hasattr(node, "lineno") else None
+
+
+def origin_of(node: ast.AST) -> Location | None:
+    """Where that stands which a statement was made of; None where that is not known."""
+    found: Location | None = getattr(node, "origin", None)
+    return found or place_of(node)
+
+
+def item_place(item: Item) -> Location | None:
+    """Where an item of a tape stands in the user's source; None where that is not known."""
+    if isinstance(item, Step | Read | Summand):
+        return place_of(item.node)
+    if isinstance(item, Written):
+        return place_of(item.tile)
+    return place_of(item.expression) if isinstance(item, Plain) else None
 
 
 def dump(node: Any) -> str:

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ninetoothed.language as ntl
-from ninetoothed.derivatives.tape import AtomicSum
+from ninetoothed.derivatives.tape import AtomicSum, origin_of
+from ninetoothed.errors import Location
 from ninetoothed.parsing.source import keep
 from ninetoothed.program import nodes
+from ninetoothed.program.effects import statements_of
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.symbols.expr import Symbol, as_symbol
 from ninetoothed.tensors.views import Chosen, Fixed
@@ -27,6 +29,7 @@ def function_of(
     symbols: Mapping[Symbol, str],
     module: str,
     about: str,
+    beginning: Location,
 ) -> types.FunctionType:
     """An application, made of statements.
 
@@ -35,6 +38,7 @@ def function_of(
         symbols: the names of the symbols in the statements.
         module: the module that it is to belong to.
         about: its docstring.
+        beginning: where the application stands that the statements are of.
     """
     lowering = _Lowering(levels, symbols)
     lowered = [lowering.visit(nodes.clone(statement)) for statement in body]
@@ -43,12 +47,23 @@ def function_of(
     lines += [f"    {line}" for line in text.splitlines()]
     source = "\n".join(lines) + "\n"
     file = f"<{name} {next(_numbers)}>"
-    keep(file, source)
+    keep(file, source, _origins(body, len(lines) - len(text.splitlines()) + 1), beginning)
     namespace: dict[str, Any] = {symbols[symbol]: symbol for symbol in lowering.used}
     namespace |= {lowering.language: ntl, "__name__": module}
     exec(compile(source, file, "exec"), namespace)
     function: types.FunctionType = namespace[name]
     return function
+
+
+def _origins(body: Sequence[ast.stmt], first: int) -> dict[int, Location]:
+    """Where statements stand in what they were made of, where that is known, by their lines in the text.
+
+    Args:
+        first: the first of these.
+    """
+    statements = itertools.chain.from_iterable(map(statements_of, body))
+    places = ((line, origin_of(each)) for line, each in enumerate(statements, first))
+    return {line: place for line, place in places if place is not None}
 
 
 def is_written(node: ast.AST) -> bool:

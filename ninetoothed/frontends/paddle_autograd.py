@@ -96,7 +96,7 @@ def _layer(definition: OperatorDefinition, forward: Callable[..., Any]) -> Any:
                 )
             for name, is_asked in ctx.asked:
                 if is_asked and name not in tensors:
-                    raise number_has_no_gradient(definition.name, name)
+                    raise number_has_no_gradient(definition, name)
             saved = iter(saved_tensors)
             kept = [next(saved) if each is None else each[0] for each in ctx.kept]
             found = dict(zip(tensors, definition.checked_gradients(derivative(*gradients, *kept))))

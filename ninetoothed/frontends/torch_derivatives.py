@@ -184,6 +184,6 @@ def refusing_numbers(definition: OperatorDefinition) -> Callable[[Sequence[Any]]
     def refuse(wanted: Sequence[Any]) -> None:
         for name, is_wanted in zip(names, wanted):
             if name is not None and is_wanted:
-                raise number_has_no_gradient(definition.name, name)
+                raise number_has_no_gradient(definition, name)
 
     return refuse

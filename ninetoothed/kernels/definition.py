@@ -37,7 +37,7 @@ from ninetoothed.kernels.naming import (
     written_symbols,
 )
 from ninetoothed.parsing import Decisions, parse
-from ninetoothed.parsing.source import own_function
+from ninetoothed.parsing.source import begins_at, own_function
 from ninetoothed.program.program import Program
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
@@ -338,21 +338,21 @@ def define(
     are_constants = any(parameter.kind == "constexpr" for parameter in arrangement.parameters)
     try:
         parsed = parse(application, arrangement.parameters, name, decisions=decisions)
-        among = arrangement.among(parsed.arranged, _location(application))
+        among = arrangement.among(parsed.arranged, begins_at(application))
         checks.check_sequences(parsed, among)
         if not (are_constants or decisions.missing):
             # What a constant leaves out may be what reads it.
             checks.check_scalars(parsed)
         found = list(dict.fromkeys([*all_symbols(among, parsed), *written]))
         taken = parsed.names
-        checks.check_names(arrangement.parameters, found, _location(application))
+        checks.check_names(arrangement.parameters, found, begins_at(application))
     except (ApplicationError, ArrangementError) as error:
         if not (are_constants or decisions.missing):
             raise
         # Some branch makes no sense for now: it may be one that no value takes.
         parsed, taken = error, names_in(application)
         found = list(dict.fromkeys([*all_symbols(arrangement), *written, *symbols_in(application)]))
-    _check_sources(name, _location(application), tensors, found)
+    _check_sources(name, begins_at(application), tensors, found)
     made: dict[Any, Any] = {}
     kept = frozen(own_function(application), made)
     values = {p.name: held(p.value, made) for p in arrangement.parameters if p.kind == "constant"}
@@ -372,7 +372,7 @@ def define(
         {key: value for key, value in made.items() if isinstance(key, FunctionType)},
         values,
     )
-    checks.check_call_names(name, declaration.call_names, _location(application))
+    checks.check_call_names(name, declaration.call_names, begins_at(application))
     plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
     return Specializations(declaration, plain, decisions.missing)
 
@@ -415,21 +415,16 @@ def _with_constants(
                 f"kernel `{declaration.name}` has no `{symbol}` that a call could give: only a helper "
                 "reads it, and only with some constants. Read it in the application itself, or use it "
                 "in the arrangement.",
-                _location(declaration.application),
+                begins_at(declaration.application),
             )
     return definition
 
 
 def _defined(declaration: Declaration, program: Program) -> Definition:
     shared = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
-    location = _location(declaration.application)
+    location = begins_at(declaration.application)
     shared["arrangement"] = declaration.arrangement.among(program.arranged, location)
     return Definition(**shared, program=program)
-
-
-def _location(application: Callable[..., Any]) -> Location:
-    code = application.__code__
-    return Location(code.co_filename, code.co_firstlineno)
 
 
 def _check_sources(

@@ -13,6 +13,7 @@ from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, near
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.language import dtypes
+from ninetoothed.parsing.source import begins_at
 from ninetoothed.program.effects import is_product
 from ninetoothed.program.program import Program
 from ninetoothed.program.written import written
@@ -296,11 +297,12 @@ def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]
     return complete
 
 
-def number_has_no_gradient(operator: str, name: str) -> ArgumentError:
-    """Why a gradient is refused that is asked of what is passed by value."""
+def number_has_no_gradient(operator: OperatorDefinition, name: str) -> ArgumentError:
+    """Why a gradient is refused that is asked of what is passed by value; at the application, which takes it."""
     return ArgumentError(
-        f"operator {operator!r}: `{name}` is a number of the kernel's, passed by value, and has no gradient. "
-        f"Give `{name}.item()`, or make it a tensor of one element"
+        f"operator {operator.name!r}: `{name}` is a number of the kernel's, passed by value, and has no gradient. "
+        f"Give `{name}.item()`, or make it a tensor of one element",
+        begins_at(operator.kernel.application),
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +19,11 @@ from ninetoothed.derivatives.derive import (
     joined,
 )
 from ninetoothed.derivatives.parts import MOST_PARTS, adding_up, narrowing
-from ninetoothed.errors import ApplicationError, ArgumentError
+from ninetoothed.errors import ApplicationError, ArgumentError, NineToothedError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.limits import Limit, limits_of
+from ninetoothed.parsing.source import written_at
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol
 
@@ -110,6 +112,18 @@ def _later(
     return replace(operator, backward=backward, saved=saved, is_selective=True)
 
 
+@contextlib.contextmanager
+def _located() -> Iterator[None]:
+    """An error of a backward kernel, whose text is generated, points at what that was made of."""
+    try:
+        yield
+    except NineToothedError as error:
+        place = error.location and written_at(error.location)
+        if place == error.location:
+            raise
+        raise type(error)(error.message, place) from error
+
+
 @dataclass(frozen=True)
 class _Part:
     """An operator that computes some of the gradients.
@@ -147,7 +161,8 @@ class _Part:
             gradient = next(value for (_, is_gradient), value in known.items() if is_gradient)
             total = gradient.sum()
             return {name: known[like] * total for name, like in self.likes.items()}
-        found = self.operator(*[known[argument] for argument in self.arguments])
+        with _located():
+            found = self.operator(*[known[argument] for argument in self.arguments])
         by_name = dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
         for name, add in self.adding.items():
             by_name[name] = add(by_name[name], known[name, False])

@@ -10,7 +10,7 @@ import functools
 import inspect
 import linecache
 import weakref
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -36,6 +36,9 @@ _trees: dict[int, tuple[weakref.ref[CodeType], ast.FunctionDef]] = {}
 
 #: By file: PyTorch's compiler empties `linecache`, and what kernels are compiled from must stay.
 _generated: dict[str, str] = {}
+
+#: Of such a file, by line, where that stands which it was made of; and where the whole of that begins.
+_origins: dict[str, tuple[Mapping[int, Location], Location]] = {}
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,26 @@ class FunctionSource:
         yield self.function.__builtins__  # type: ignore[attr-defined]
 
 
-def keep(file: str, text: str) -> None:
-    """Keeps the text of functions that were generated, under a name for their file."""
+def keep(file: str, text: str, origins: Mapping[int, Location], beginning: Location) -> None:
+    """Keeps the text of functions that were generated, under a name for their file, and what it was made of."""
     _generated[file] = text
+    _origins[file] = origins, beginning
     # Where tracebacks and debuggers look.
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+
+
+def written_at(location: Location) -> Location:
+    """Where that was written of which a place in generated text was made; of any other place itself."""
+    while location.file in _origins:
+        origins, beginning = _origins[location.file]
+        location = origins.get(location.line, beginning)
+    return location
+
+
+def begins_at(function: Callable[..., Any]) -> Location:
+    """Where a function was written, or what it was made of."""
+    code = function.__code__
+    return written_at(Location(code.co_filename, code.co_firstlineno))
 
 
 def read(function: Callable[..., Any]) -> FunctionSource:

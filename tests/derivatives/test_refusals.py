@@ -351,3 +351,45 @@ def test_a_product_over_too_little(sizes, lines):
 
     assert caught.value.location.file == __file__
     assert "total += ntl.dot(a[i], b[i])" in str(caught.value)
+
+
+def scaled_by(x, scale, output):
+    output = x * scale  # noqa: F841
+
+
+def test_a_refused_second_derivative_points_at_what_the_first_was_made_of():
+    def arrangement(x, scale, output):
+        x, output = x.tile((1, -1)), output.tile((1, -1))
+        return x, scale.unsqueeze(0).tile((1, -1)).expand((output.shape[0], -1)), output
+
+    operator = made(scaled_by, arrangement, (Tensor(2), Tensor(1), Tensor(2)), atomic=True)
+    x, scale = torch.ones(2, 5, requires_grad=True), torch.ones(5, requires_grad=True)
+    result = operator(x, scale).square().sum()
+    (gradient,) = torch.autograd.grad(result, scale, create_graph=True)
+
+    with pytest.raises(ApplicationError, match="an atomic operation") as caught:
+        gradient.sum().backward()
+    assert caught.value.location.file == __file__
+    assert "output = x * scale" in str(caught.value)
+
+
+def test_what_a_call_makes_wrong_points_at_what_the_backward_was_made_of():
+    def application(x, other, output):
+        output = ntl.exp(x) + ntl.sum(other)  # noqa: F841
+
+    x, other = torch.ones(5, requires_grad=True), torch.ones(3)
+    result = made(application, outputs={"output": like("other")})(x, other)
+
+    with pytest.raises(ArgumentError, match="not the same elements") as caught:
+        result.sum().backward()
+    assert "output = ntl.exp(x) + ntl.sum(other)" in str(caught.value)
+
+
+def test_a_number_that_has_no_gradient_is_named_at_the_application():
+    tensors = Tensor(1), Tensor(0), Tensor(1)
+    operator = made(scaled_by, tensors=tensors)
+    result = operator(torch.ones(5), torch.ones((), requires_grad=True))
+
+    with pytest.raises(ArgumentError, match=r"`scale` is a number") as caught:
+        result.sum().backward()
+    assert "def scaled_by(x, scale, output):" in str(caught.value)

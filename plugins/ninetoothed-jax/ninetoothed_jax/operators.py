@@ -118,7 +118,7 @@ def _differentiable(
     def forward(*primals: Any) -> Any:
         for name, primal in zip(names, primals):
             if primal.perturbed and name not in tensors:
-                raise number_has_no_gradient(definition.name, name)
+                raise number_has_no_gradient(definition, name)
         arrays = [primal.value for primal in primals]
         # The operator itself, so that what is differentiated twice finds its backward again.
         results = operator(*arrays)
