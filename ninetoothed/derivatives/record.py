@@ -276,15 +276,8 @@ def is_sum(node: ast.AST, target: str) -> bool:
     """Whether a statement only adds to a variable."""
     if isinstance(node, ast.AugAssign):
         return isinstance(node.op, ast.Add | ast.Sub)
-    if isinstance(node, ast.Assign) and accumulated(node.value, target) is not None:
-        return True
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.BinOp):
-        return False
-    value = node.value
-    is_left = isinstance(value.left, ast.Name) and value.left.id == target
-    is_right = isinstance(value.right, ast.Name) and value.right.id == target
-    return (is_left and isinstance(value.op, ast.Add | ast.Sub)) or (
-        is_right and isinstance(value.op, ast.Add)
+    return isinstance(node, ast.Assign) and (
+        accumulated(node.value, target) is not None or added(node.value, target) is not None
     )
 
 
@@ -296,10 +289,35 @@ def summand(node: ast.AST, target: str) -> tuple[ast.expr, bool]:
     product = accumulated(node.value, target)
     if product is not None:
         return product, False
-    assert isinstance(node.value, ast.BinOp)
-    value = node.value
-    is_left = isinstance(value.left, ast.Name) and value.left.id == target
-    return (value.right if is_left else value.left), isinstance(value.op, ast.Sub)
+    found = added(node.value, target)
+    assert found is not None
+    return found
+
+
+def added(node: ast.expr, target: str) -> tuple[ast.expr, bool] | None:
+    """What a chain of sums and differences adds to a variable in it, and whether that is taken away.
+
+    None where it adds to something else.
+    """
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub):
+        return None
+    is_negative = isinstance(node.op, ast.Sub)
+    if isinstance(node.left, ast.Name) and node.left.id == target:
+        return node.right, is_negative
+    if isinstance(node.right, ast.Name) and node.right.id == target and not is_negative:
+        return node.left, False
+    inner = added(node.left, target)
+    if inner is None:
+        return None
+    value, is_taken = inner
+    rest = clone(node)
+    # What is taken away all along is a sum that is; else it has a sign of its own.
+    if is_taken and is_negative:
+        rest.op = ast.Add()
+    elif is_taken:
+        value = ast.UnaryOp(ast.USub(), value)
+    rest.left = value
+    return rest, is_taken and is_negative
 
 
 def accumulated(node: ast.expr, target: str) -> ast.Call | None:

@@ -263,3 +263,34 @@ def test_sums_over_programs_beside_an_output_of_another_element_type():
     found = torch.autograd.grad(operator(x, w)[1].sin().sum(), (x, w))
 
     torch.testing.assert_close(found, torch.autograd.grad((x * w).sin().sum(), (x, w)))
+
+
+def summed_in_chains(input, output):
+    one = ntl.full((1, 4), 0.0, dtype=ntl.float64)
+    other = ntl.full((1, 4), 0.0, dtype=ntl.float64)
+    third = ntl.full((1, 4), 0.0, dtype=ntl.float64)
+    for k in range(input.shape[0]):
+        one = one + input[k] * input[k] + input[k]
+        other = other - input[k] * 2 + input[k] * input[k]
+        third = input[k] + third - ntl.exp(input[k]) - 1
+        third = third - input[k] - ntl.sin(input[k])
+    for k in range(input.shape[0]):
+        output[k] = input[k] * one * other + third
+
+
+def test_what_a_chain_adds_to_a_variable_is_a_sum():
+    operator = made(summed_in_chains, arrange_row_of_blocks, (Tensor(2), Tensor(2)))
+    x = torch.linspace(-1, 1, 16, dtype=torch.float64).reshape(2, 8).requires_grad_()
+
+    one, other, third = (
+        sum(found(part) for part in x.detach().split(4, dim=1))
+        for found in (
+            lambda v: v * v + v,
+            lambda v: v * v - v * 2,
+            lambda v: -v.exp() - 1 - v.sin(),
+        )
+    )
+    wanted = x.detach() * (one * other).repeat(1, 2) + third.repeat(1, 2)
+    torch.testing.assert_close(operator(x).detach(), wanted)
+    assert gradcheck(operator, (x,))
+    assert gradgradcheck(operator, (x,))
