@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.derivatives.tape import Item, Written, all_items, dump, refused
-from ninetoothed.program.nodes import Store, SymbolValue, TileRef
+from ninetoothed.program.nodes import Store, SymbolValue, TileRef, walk
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
 from ninetoothed.symbols.simplify import difference, simplify
@@ -153,7 +153,7 @@ def may_end(
     return bool(arrangement.accesses[output.name].conditions) and not sizes.issuperset(said)
 
 
-def is_stored(
+def unstored(
     arrangement: Arrangement,
     parameter: Any,
     gradient: str,
@@ -161,8 +161,8 @@ def is_stored(
     repeated: Collection[int],
     taken: Collection[tuple[int, int]],
     equal: Mapping[Symbol, Expression],
-) -> bool:
-    """Whether statements store every element of an input's gradient.
+) -> tuple[str, ast.AST | None] | None:
+    """Why statements may not store every element of an input's gradient, and what of them; None where they do.
 
     Args:
         gradient: its name in the statements.
@@ -177,8 +177,23 @@ def is_stored(
         for selection, (depth, dim) in enumerate(places)
         if (depth, dim) not in taken
     ]
-    is_covered = _is_covered(parameter, arrangement)
-    return is_covered and _are_selected(sizes, gradient, body, equal)
+    if not _is_covered(parameter, arrangement):
+        return "its tiles do not have every element", None
+    if _are_selected(sizes, gradient, body, equal):
+        return None
+    for loop in (node for statement in body for node in walk(statement)):
+        if isinstance(loop, ast.For) and any(_stores_to(gradient, each) for each in walk(loop)):
+            variable = getattr(loop.target, "id", "")
+            return (
+                f"it may have more tiles than the loop over `{variable}` has rounds. Where it has as many, declare its "
+                "size by the other tensor's, as in `Tensor(shape=(other.shape[0],))`",
+                loop.iter,
+            )
+    return "its tiles are selected by numbers, and it may have more", None
+
+
+def _stores_to(gradient: str, node: ast.AST) -> bool:
+    return isinstance(node, Store) and node.tile.parameter == gradient
 
 
 def _is_covered(parameter: Any, arrangement: Arrangement) -> bool:

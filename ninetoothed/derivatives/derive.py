@@ -15,10 +15,10 @@ from ninetoothed.derivatives.accesses import (
     SharedError,
     check_stores,
     has_sharers,
-    is_stored,
     may_end,
     same_along,
     shared,
+    unstored,
 )
 from ninetoothed.derivatives.arranging import arranged_as, sizes_of, symbols_of, unexpanded
 from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
@@ -26,8 +26,8 @@ from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
 from ninetoothed.derivatives.saving import backwards, decide_sums
-from ninetoothed.derivatives.tape import Loop, Widened, refused, widened_values
-from ninetoothed.errors import ApplicationError, ArgumentError, near
+from ninetoothed.derivatives.tape import Loop, Widened, place_of, refused, widened_values
+from ninetoothed.errors import ApplicationError, ArgumentError, Location, near
 from ninetoothed.kernels.definition import Definition, Specializations
 from ninetoothed.parsing.source import begins_at
 from ninetoothed.passes.mask_padding import without_idle_rounds
@@ -49,7 +49,7 @@ class Derived:
         specializations: the kernel.
         gradients: its parameters that are gradients of outputs, by the names of these.
         made: its parameters that are the gradients of inputs, by the names of these.
-        covered: the inputs of which every element's gradient is stored.
+        unstored: why not every element's gradient may be stored, and where, by the inputs of which it is so.
         equal: what the sizes of gradients are the same as.
         parts: of gradients that are left in parts to be added up, the parts' shapes, by their inputs.
         atomic: the inputs whose gradients are added to what is there: to zeros, in float32 at least.
@@ -59,7 +59,7 @@ class Derived:
     specializations: Specializations
     gradients: dict[str, str]
     made: dict[str, str]
-    covered: frozenset[str]
+    unstored: dict[str, tuple[str, Location | None]]
     equal: dict[Symbol, Expression]
     parts: dict[str, tuple[Expression, ...]]
     atomic: frozenset[str] = frozenset()
@@ -280,7 +280,7 @@ class _Deriving:
         exchange = None if self.is_atomic else self.exchange(gradients, made)
         if exchange is not None:
             body = needed(exchange.statements(body, [*made.values()], self.recorder.fresh))
-        covered = self.covered(body, made, exchange)
+        unstored = self.unstored(body, made, exchange)
         in_parts: set[str] = set()
         if exchange is not None and exchange.parts is not None:
             in_parts = {*made.values()} - exchange.beside
@@ -331,7 +331,7 @@ class _Deriving:
         equal = {**self.equal, **equal}
         atomic = frozenset(self.atomic)
         widened = tuple(widened_values(self.recorder.items, self.equal))
-        given_as = given, made, covered | atomic, equal, parts, atomic, widened
+        given_as = given, made, unstored, equal, parts, atomic, widened
         return Derived(specializations, *given_as)
 
     def inputs(
@@ -357,18 +357,19 @@ class _Deriving:
                 arranged[name] = parameter.given
         return arranged
 
-    def covered(
+    def unstored(
         self, body: list[ast.stmt], made: dict[str, str], exchange: Exchange | None
-    ) -> frozenset[str]:
-        """The inputs of which every element's gradient is stored."""
-        found = set()
+    ) -> dict[str, tuple[str, Location | None]]:
+        """Why not every element's gradient may be stored, and where, by the inputs of which it is so."""
+        found = {}
         for old, new in made.items():
             # What is a dimension of the grid has a program for each tile.
             taken = () if exchange is None else exchange.taken(new)
             given = body, self.recorder.repeated.get(old, ()), taken, self.equal
-            if is_stored(self.definition.arrangement, self.parameters[old], new, *given):
-                found.add(old)
-        return frozenset(found)
+            why = unstored(self.definition.arrangement, self.parameters[old], new, *given)
+            if why is not None and old not in self.atomic:
+                found[old] = why[0], None if why[1] is None else place_of(why[1])
+        return found
 
     def arranged(
         self,

@@ -23,7 +23,7 @@ from ninetoothed.errors import ApplicationError, ArgumentError, NineToothedError
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.limits import Limit, limits_of
-from ninetoothed.parsing.source import written_at
+from ninetoothed.parsing.source import begins_at, written_at
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Expression, Symbol
 
@@ -300,13 +300,13 @@ class _Backward:
         ]
         if beside:
             derived = derive(operator.kernel, wrt, kernel_name, beside, *given)
-        for each in wrt:
-            if each not in derived.covered:
-                raise ArgumentError(
-                    f"operator {operator.name!r}: the gradient of `{each}` would be left unwritten "
-                    "where no program reads it. Use `kernel.backward` on tensors of zeros, in a "
-                    "`backward` of yours"
-                )
+        for each, (why, place) in derived.unstored.items():
+            raise ArgumentError(
+                f"operator {operator.name!r}: the gradient of `{each}` would be left unwritten where no program reads "
+                f"it: {why}. Where it needs no gradient, leave `{each}` out of `wrt`; or use `kernel.backward` on "
+                "tensors of zeros, in a `backward` of yours",
+                place or begins_at(operator.kernel.application),
+            )
         outputs = {
             derived.made[each]: (derived.parts[each], _first_gradient(derived))
             if each in derived.parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch.autograd import gradcheck
 
 import ninetoothed
 import ninetoothed.language as ntl
@@ -229,6 +230,36 @@ def test_what_no_program_reads_is_not_left_unwritten():
             (input, Tensor(1)),
             {"output": (((input.shape[0] + 1) // 2,), "input")},
         )
+
+
+def row_by_row(x, y, output):
+    found = arrange_row_of_blocks(x, y)
+    return *found, output.tile((1, 1))
+
+
+def product(x, y, output):
+    total = ntl.full((1, 1), 0.0, dtype=ntl.float64)
+    for k in range(x.shape[0]):
+        total += ntl.sum(x[k] * y[k])
+    output = total  # noqa: F841
+
+
+def product_of(y, first, **options):
+    outputs = {"output": ((first.shape[0], 1), first.dtype)}
+    return made(product, row_by_row, (first, y, Tensor(2)), outputs, **options)
+
+
+def test_a_loop_over_another_tensors_tiles_is_named_and_how_it_derives():
+    with pytest.raises(ArgumentError, match="`y` .*loop over `k`.*shape.*`wrt`") as caught:
+        product_of(Tensor(2), Tensor(2))
+    assert "for k in range(x.shape[0]):" in str(caught.value)
+
+    x, y = (torch.randn(2, 8, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    first = Tensor(2)
+    as_many = Tensor(shape=(None, first.shape[1]))
+    assert gradcheck(product_of(as_many, first), (x, y))
+    of_one = product_of(Tensor(2), Tensor(2), wrt=("x",))
+    assert gradcheck(lambda x: of_one(x, y.detach()), (x,))
 
 
 def test_rows_that_are_loaded_values():
