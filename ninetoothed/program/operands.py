@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
@@ -81,6 +82,16 @@ def refusal_of_cdiv(left: ValueType, right: ValueType) -> str:
         if each.kind == "float":
             return f"`ntl.cdiv` takes integers, but got {_named(each)}: write `ntl.ceil(x / y)`."
     return _unlike_signs("`ntl.cdiv`", left, right) or misfit(left, right) or misfit(right, left)
+
+
+def no_draw(name: str, operands: Iterable[ValueType]) -> str:
+    """Why no random numbers are drawn by values; empty where nothing is known to be wrong."""
+    if not name.startswith("rand"):
+        return ""
+    found = next((each for each in operands if each.kind == "float"), None)
+    if found is None:
+        return ""
+    return f"`ntl.{name}` takes integers, but got {_named(found)}: cast it, as in `.to(ntl.int32)`."
 
 
 def _unlike_signs(what: str, left: ValueType, right: ValueType) -> str:

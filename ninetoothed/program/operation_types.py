@@ -15,7 +15,7 @@ from ninetoothed.program import effect_types, movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import NumberType, Padded
-from ninetoothed.program.operands import misfit, no_value, refusal_of_cdiv, sign_lost
+from ninetoothed.program.operands import misfit, no_draw, no_value, refusal_of_cdiv, sign_lost
 from ninetoothed.program.typed_calls import (
     Call,
     no_cast,
@@ -79,6 +79,8 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     # Which of two is taken, and without its sign, the bits say.
     computed = operands[:1] if name == "where" else [] if name == "abs" else operands
     if reason := uncomputed(computed):
+        call.refuse(reason)
+    if operation.home == "random" and (reason := no_draw(name, operands)):
         call.refuse(reason)
     if operation.results > 1:
         return ValueType(items=(ValueType(shape),) * operation.results)

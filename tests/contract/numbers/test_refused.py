@@ -199,6 +199,22 @@ def drawn_by_8_bits(x, y):
     y = ntl.rand(3, x.to(ntl.float8e5))
 
 
+def drawn_at_floats(x, y):
+    y = ntl.rand(3, x)
+
+
+def drawn_at_doubles(x, y):
+    y = ntl.randint(3, x.to(ntl.float64))
+
+
+def drawn_at_a_fraction(x, y):
+    y = x + ntl.randn(3, 2.5)
+
+
+def drawn_with_a_seed_of_floats(x, y):
+    y = ntl.rand4x(x, x.to(ntl.int32))[0]
+
+
 def mapped_in_8_bits(x, y):
     y = ntl.map_elementwise(lambda a: a + a, x.to(ntl.float8e5)).to(ntl.float32)
 
@@ -350,6 +366,10 @@ def filled_in_8_bits(x, y):
         (both_in_8_bits, r"no device computes with them"),
         (decided_in_8_bits, r"no device computes with them"),
         (drawn_by_8_bits, r"no device computes with them"),
+        (drawn_at_floats, "`ntl.rand` takes integers, but got float32"),
+        (drawn_at_doubles, "`ntl.randint` takes integers, but got float64"),
+        (drawn_at_a_fraction, "`ntl.randn` takes integers, but got float"),
+        (drawn_with_a_seed_of_floats, "`ntl.rand4x` takes integers, but got float32"),
         (mapped_in_8_bits, r"no device computes with them"),
         (merged_in_8_bits, r"no device computes with them"),
         (floors_by_8_bits, r"no device computes with them"),

@@ -181,6 +181,7 @@ _REFUSED = {
         lambda: ntl.make_tensor_descriptor(_pointer(), [2, 4], [4, 2], [2, 4]),
         "last stride must be 1",
     ),
+    "an offset of floats": (lambda: ntl.rand(1, _tile("fp64[4]")), "An offset is an integer"),
     "a seed of floats": (lambda: ntl.rand(0.5, ntl.arange(0, 4)), "A seed is an integer"),
 }
 

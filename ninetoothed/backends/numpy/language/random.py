@@ -95,11 +95,16 @@ def _halves_of_product_64(a: Array, b: Array) -> tuple[Array, Array]:
     return language_math.HIGH_HALF[64](a, b), a * b
 
 
+def _integers(value: Any, what: str) -> Tile:
+    tile = as_tile(value)
+    if tile.dtype.kind == "float":
+        raise refuse(f"{what} is an integer, but got {tile.dtype}.")
+    return tile
+
+
 def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = _ROUNDS) -> Four:
     """Philox on the counter ``c0 … c3``, with the key made of ``seed``; unsigned integers."""
-    key = as_tile(seed)
-    if key.dtype.kind == "float":
-        raise refuse(f"A seed is an integer, but got {key.dtype}.")
+    key = _integers(seed, "A seed")
     wide = key.to(dtypes.uint64).data
     counter = [as_tile(c) for c in (c0, c1, c2, c3)]
     bits = counter[0].dtype.bits
@@ -117,7 +122,7 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = _ROUND
 
 def randint4x(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Four:
     """Four tiles of random uint32, shaped as ``offset``; lanes are real where its lanes are."""
-    counter = as_tile(offset)
+    counter = _integers(offset, "An offset")
     low = counter.to(dtypes.uint32)
     zero = Tile(np.zeros_like(low.data), dtypes.uint32)
     high = zero
