@@ -230,7 +230,7 @@ def _reversed(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) 
 
 
 def _enumerate(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:
-    items, *start = arguments
+    items, *start = arguments[0], *(frame.needed(each, node) for each in arguments[1:])
     if len(start) > 1 or not all(isinstance(each, Known) for each in start):
         return None
     first = start[0].object if start and isinstance(start[0], Known) else 0

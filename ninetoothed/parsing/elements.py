@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ninetoothed.parsing.frames import count_text, shape_text
-from ninetoothed.parsing.objects import literal
+from ninetoothed.parsing.objects import literal, value_of
 from ninetoothed.parsing.tiles import TileFrame, from_end
 from ninetoothed.parsing.values import Elements, Known, Runtime, Symbolic, Tile, Value, copy_of
 from ninetoothed.program import nodes
@@ -76,8 +76,9 @@ class ElementFrame(TileFrame):
         found = literal(key.object) if isinstance(key, Known) else None
         if isinstance(found, slice):
             start, stop = (_bound(each, size) for each in (found.start, found.stop))
+            step = self.needed(value_of(found.step), node)
             try:
-                return run_of(slice(start, stop, found.step), size)
+                return run_of(slice(start, stop, getattr(step, "object", found.step)), size)
             except (ValueError, TypeError) as error:
                 raise self.error(
                     node, f"A slice of {name!r}, along a dimension of size {size}: {error}."
@@ -149,6 +150,15 @@ def _bound(position: Expression | None, size: Expression) -> Expression | None:
 
 #: What may give a pointer: a tensor, a local variable, a function.
 _POINTING = nodes.SourcePointer | ast.Name | ast.Call
+
+
+def has_bounds(index: Value) -> bool:
+    """Whether an index is a slice that leaves something out."""
+    if isinstance(index, Runtime):
+        return isinstance(index.node, ast.Slice)
+    return (
+        isinstance(index, Known) and isinstance(index.object, slice) and index.object != slice(None)
+    )
 
 
 def is_whole(index: ast.expr) -> bool:

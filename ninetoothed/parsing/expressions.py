@@ -11,9 +11,9 @@ from ninetoothed import language
 from ninetoothed.errors import NineToothedError, UnresolvedNameError, near
 from ninetoothed.language import LanguageNamespace
 from ninetoothed.parsing import compile_time
-from ninetoothed.parsing.elements import ElementFrame, is_reshaped_only
+from ninetoothed.parsing.elements import ElementFrame, has_bounds, is_reshaped_only
 from ninetoothed.parsing.frames import MOST_COPIES
-from ninetoothed.parsing.objects import bound_of, counted, index_of, value_of
+from ninetoothed.parsing.objects import bound_of, counted, index_of, is_function, value_of
 from ninetoothed.parsing.tiles import of_type
 from ninetoothed.parsing.values import (
     ENTRIES,
@@ -289,6 +289,8 @@ class ExpressionFrame(ElementFrame):
                 return entries[index.object]
             known = ", ".join(map(repr, entries))
             raise self.error(node.slice, f"A key that is known now is needed here: one of {known}.")
+        if isinstance(index, Known) or any(map(is_function, value.items)):
+            index = self.needed(index, node.slice)
         if isinstance(index, Known):
             try:
                 found = value.items[cast(Any, counted(index.object))]
@@ -340,7 +342,7 @@ class ExpressionFrame(ElementFrame):
         start = len(self.state.block)
         values = self.items(node.slice.elts) if is_tuple else [self.evaluate(node.slice)]  # type: ignore[attr-defined]
         value = self.kept(value, start, node)
-        if any(map(_has_bounds, values)) and not is_shape(value.node):
+        if any(map(has_bounds, values)) and not is_shape(value.node):
             raise self.error(node, f"`{ast.unparse(node.value)}` {COMPUTED}")
         if not values:
             # `x[()]` is `x`.
@@ -432,15 +434,6 @@ class ExpressionFrame(ElementFrame):
 
 #: What an f-string does to a value by the letter after its exclamation mark.
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
-
-
-def _has_bounds(index: Value) -> bool:
-    """Whether an index is a slice that leaves something out."""
-    if isinstance(index, Runtime):
-        return isinstance(index.node, ast.Slice)
-    return (
-        isinstance(index, Known) and isinstance(index.object, slice) and index.object != slice(None)
-    )
 
 
 def is_shape(node: ast.expr) -> bool:

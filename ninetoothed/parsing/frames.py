@@ -15,7 +15,13 @@ from ninetoothed.language.dtypes import NAMES, element_type
 from ninetoothed.parsing import values
 from ninetoothed.parsing.compile_time import Decisions, symbols_of
 from ninetoothed.parsing.holds import Holds, Loan
-from ninetoothed.parsing.objects import comes_from, is_inlined, is_triton_function, literal
+from ninetoothed.parsing.objects import (
+    comes_from,
+    is_inlined,
+    is_triton_function,
+    literal,
+    value_of,
+)
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.names import unused
@@ -283,6 +289,10 @@ class Frame:
 
     def needed(self, value: values.Value, node: ast.AST) -> values.Value:
         """A value that is needed now: what constexpr symbols make is the number that a call has them make."""
+        if isinstance(value, values.Known) and isinstance(value.object, slice):
+            bounds = value.object.start, value.object.stop, value.object.step
+            given = [values.to_python(self.needed(value_of(each), node), True) for each in bounds]
+            return values.Known(slice(*(each.object for each in given if each is not None)))
         if not isinstance(value, values.Symbolic | values.Runtime):
             return value
         found = self.state.decisions.needed(self.expression(value, node))

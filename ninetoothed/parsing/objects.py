@@ -16,7 +16,7 @@ from typing import Any
 from ninetoothed import language
 from ninetoothed.language import LanguageFunction, LanguageNamespace, dtypes
 from ninetoothed.language.dtypes import DType
-from ninetoothed.parsing.values import Group, Known, Listed, Symbolic, Value, is_scalar
+from ninetoothed.parsing.values import Function, Group, Known, Listed, Symbolic, Value, is_scalar
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.expr import Symbol
 
@@ -72,6 +72,13 @@ def is_triton_function(item: Any) -> bool:
 def is_inlined(item: Any) -> bool:
     """Whether calling ``item`` means inlining it."""
     return isinstance(item, FunctionType) and not comes_from("triton", item)
+
+
+def is_function(value: Value) -> bool:
+    """Whether a value is a function, which no running kernel holds."""
+    if isinstance(value, Known):
+        return isinstance(value.object, (*_FUNCTIONS, LanguageFunction))
+    return isinstance(value, Function)
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,28 @@ def repeated(x, y):
     y = x * len([1] * W)  # noqa: F841
 
 
+def sliced(x, y):
+    v = x * 0
+    for factor in [1, 2, 3, 4, 5][1:W]:
+        v += x * factor
+    y = v / (W - 1) * "ab"[: W - 2].count("b")  # noqa: F841
+
+
+def counted_from(x, y):
+    v = x * 0
+    for number, each in enumerate((x, x), W):
+        v += each * number
+    y = v  # noqa: F841
+
+
+def chosen_function(x, y):
+    y = (doubled, None, ntl.abs)[W - 2](x)  # noqa: F841
+
+
+def doubled(value):
+    return 2 * value
+
+
 def compared_with_a_negative_number(x, y):
     if W > -1:
         y = x * 1
@@ -105,6 +127,9 @@ def compared_with_a_negative_number(x, y):
         (logarithm_of_a_quotient, {2: 1, 4: 2}),
         (power, {2: 1, 4: 1}),
         (repeated, {2: 2, 4: 4}),
+        (sliced, {4: 3}),
+        (counted_from, {2: 5, 4: 9}),
+        (chosen_function, {2: 2, 4: 1}),
         (compared_with_a_negative_number, {2: 1, 4: 1}),
     ],
 )
@@ -153,6 +178,16 @@ def test_a_symbol_that_is_a_number_in_the_application_alone():
     x, y = arange(8), empty(8)
     kernel(x, y, W=4)
     assert y.tolist() == (x * 3).tolist()
+
+
+def test_a_slice_of_a_tile_steps_as_far_as_a_symbol_says():
+    def application(x, y):
+        y = x[::W]  # noqa: F841
+
+    kernel = kernel_of(application, lambda x, y: (x.tile((8,)), y.tile((4,))))
+    x, y = arange(8), empty(4)
+    kernel(x, y, W=2)
+    assert y.tolist() == [1, 3, 5, 7]
 
 
 def test_a_loop_that_has_rounds_has_to_make_sense():

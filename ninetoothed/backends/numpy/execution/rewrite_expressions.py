@@ -146,6 +146,9 @@ class ExpressionRewriter(ast.NodeTransformer):
         if isinstance(node, ast.Call) and is_one_of(self.resolved(node.func), _ITERATIONS):
             node.args = [self.held(item) for item in node.args]
             return node
+        if isinstance(self.resolved(node), Symbol):
+            # A number to count from.
+            return self.visit(node)
         return self.named(node)
 
     def named(self, node: ast.expr) -> ast.expr:
