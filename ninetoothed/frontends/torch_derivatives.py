@@ -179,11 +179,15 @@ def refusing_numbers(definition: OperatorDefinition) -> Callable[[Sequence[Any]]
 
     Given for each input whether there is one.
     """
+    import torch
+
     names = [entry.name if entry.kind != "tensor" else None for entry in definition.inputs]
+    is_compiling = torch.compiler.is_compiling
 
     def refuse(wanted: Sequence[Any]) -> None:
         for name, is_wanted in zip(names, wanted):
             if name is not None and is_wanted:
-                raise number_has_no_gradient(definition, name)
+                # What is traced has no application to point at.
+                raise number_has_no_gradient(definition, name, not is_compiling())
 
     return refuse

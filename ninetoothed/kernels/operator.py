@@ -297,12 +297,18 @@ def completing(definition: OperatorDefinition) -> Callable[..., tuple[Any, ...]]
     return complete
 
 
-def number_has_no_gradient(operator: OperatorDefinition, name: str) -> ArgumentError:
-    """Why a gradient is refused that is asked of what is passed by value; at the application, which takes it."""
+def number_has_no_gradient(
+    operator: OperatorDefinition, name: str, is_located: bool = True
+) -> ArgumentError:
+    """Why a gradient is refused that is asked of what is passed by value.
+
+    Args:
+        is_located: whether it points at the application, which takes that; else at the call.
+    """
     return ArgumentError(
         f"operator {operator.name!r}: `{name}` is a number of the kernel's, passed by value, and has no gradient. "
         f"Give `{name}.item()`, or make it a tensor of one element",
-        begins_at(operator.kernel.application),
+        begins_at(operator.kernel.application) if is_located else None,
     )
 
 
