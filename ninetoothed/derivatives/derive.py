@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ninetoothed.derivatives import arranging
-from ninetoothed.derivatives.absent import moves, read_as_zeros
+from ninetoothed.derivatives.absent import left_out, moves, read_as_zeros
 from ninetoothed.derivatives.accesses import (
     SharedError,
     check_stores,
@@ -218,6 +218,7 @@ class _Deriving:
             sharing = {e for e in self.wrt if has_sharers(of_all, self.parameters[e])}
             self.atomic = recorder.atomic = sharing
         recorder.run()
+        recorder.left_out = left_out(self.definition, recorder)
         # What has elements that an output has not is computed again, but for a loop's sum.
         has_loops = any(isinstance(item, Loop) for item in recorder.items)
         saved = {e: by for e, by in self.saved.items() if has_loops or e not in self.ending}

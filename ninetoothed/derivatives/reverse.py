@@ -8,26 +8,18 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.invariance import unneeded_extrema
 from ninetoothed.derivatives.record import Recorder
-from ninetoothed.derivatives.rounds import Access
+from ninetoothed.derivatives.rounds import Access, are_apart
 from ninetoothed.errors import Location
 from ninetoothed.language.dtypes import float64
 from ninetoothed.program.effects import is_product, names_read, targets_of
-from ninetoothed.program.nodes import (
-    ElementType,
-    LanguageRef,
-    Load,
-    Store,
-    SymbolValue,
-    TileRef,
-    clone,
-)
+from ninetoothed.program.nodes import ElementType, LanguageRef, Load, Store, TileRef, clone
 from ninetoothed.program.types import UNKNOWN
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol
@@ -66,6 +58,7 @@ class Reverse:
         self._loops: list[tape.Loop] = []
         #: Where that stands which statements are being made of.
         self._place: Location | None = None
+        self._sums = 0
         self._stored: dict[str, dict[tuple[str, ...], list[Access]]] = {}
 
     def run(self) -> list[ast.stmt]:
@@ -116,11 +109,14 @@ class Reverse:
             elif isinstance(item, tape.Read):
                 gradient = self._taken(item.target)
                 if gradient is not None:
+                    lacking = {name for _, name in gradient.beyond} - {*self._atomic}
+                    if item.tile.parameter in lacking:
+                        gradient = self._onto_zeros(item.target, gradient)
                     self._store(item, gradient.everywhere)
             elif isinstance(item, tape.Summand):
                 self._summand(item, depth)
             elif isinstance(item, tape.Loop):
-                outside = _sums_outside(item)
+                outside = tape.sums_outside(item)
                 for target in outside:
                     # Named here, since what follows the loop reads it too.
                     self._taken(target)
@@ -160,7 +156,20 @@ class Reverse:
     ) -> Iterator[tuple[int, tape.Gradient]]:
         """What a step gives its operands, where it has a gradient."""
         for place, part in self._divided(item, replace(gradient, under=tape.ALWAYS)):
-            yield place, replace(part, under=tape.both(gradient.under, part.under))
+            part = self._left_out(item, item.operands[place], part)
+            under, beyond = tape.both(gradient.under, part.under), gradient.beyond | part.beyond
+            yield place, replace(part, under=under, beyond=beyond)
+
+    def _left_out(
+        self, item: tape.Item, operand: tape.Operand, part: tape.Gradient
+    ) -> tape.Gradient:
+        """What an operand is given, where its elements exist: what was left out has no gradient."""
+        more = self._recorder.left_out.get(id(item))
+        if more is None or operand.dims is None:
+            return part
+        found = rules.existing_as(part.whole, operand.expression, operand.dims)
+        beyond = frozenset((id(item), each) for each in more)
+        return replace(found, under=part.under, beyond=part.beyond | beyond)
 
     def _divided(
         self, item: tape.Step, gradient: tape.Gradient
@@ -207,7 +216,8 @@ class Reverse:
             value = rules.template("-g", g=gradient.expression)
             gradient = replace(gradient, expression=value)
         part = rules.narrowed(gradient, tape.name(item.target), item.dims, item.operand)
-        self._give(item.operand, replace(part, under=gradient.under), depth)
+        part = replace(part, under=gradient.under, beyond=gradient.beyond)
+        self._give(item.operand, self._left_out(item, item.operand, part), depth)
 
     def _give(self, operand: tape.Operand, part: tape.Gradient, depth: int) -> None:
         """Adds a part of a value's gradient to what was found."""
@@ -222,6 +232,13 @@ class Reverse:
             self._begin(value, own_depth, part.under)
         total, count = self._summed[value]
         self._add(total, part.everywhere.expression)
+        beyond = self._apart(value, part)
+        self._found[value] = [
+            replace(each, beyond=each.beyond | beyond)
+            if getattr(each.expression, "id", "") == total
+            else each
+            for each in self._found[value]
+        ]
         if count is not None:
             is_one: ast.expr = ast.Constant(1)
             if part.under != tape.ALWAYS:
@@ -235,7 +252,7 @@ class Reverse:
         block = self._blocks[depth]
         block.append(tape.assignment(total, self._zeros(value, dims)))
         count, reached = None, tape.ALWAYS
-        may_be_none = not all(map(_has_rounds, self._loops[depth:])) or under != tape.ALWAYS
+        may_be_none = not all(map(tape.has_rounds, self._loops[depth:])) or under != tape.ALWAYS
         if may_be_none and value not in self._tiles:
             count = self._recorder.fresh("rounds")
             block.append(tape.assignment(count, ast.Constant(0)))
@@ -268,8 +285,9 @@ class Reverse:
         return self._sum_of(value) if self._found.get(value) else None
 
     def _sum_of(self, value: str) -> tape.Gradient:
-        parts = self._found[value]
+        parts = self._together(value, self._found[value])
         under = functools.reduce(tape.either, (part.under for part in parts))
+        beyond = tape.NOWHERE.union(*(part.beyond for part in parts))
         if len({part.under for part in parts}) > 1:
             parts = [part.everywhere for part in parts]
         elif len({part.over for part in parts}) > 1:
@@ -282,12 +300,40 @@ class Reverse:
                 dims = tuple(m if n == 1 else n for n, m in zip(total.dims, part.dims))
             is_exact, among = total.is_exact or part.is_exact, total.among | part.among
             total = replace(total, expression=expression, dims=dims, is_exact=is_exact, among=among)
-        total = replace(total, under=under)
+        total = replace(total, under=under, beyond=beyond)
         if not isinstance(total.expression, ast.Name):
             named = self._named(total.expression, f"{value}_gradient")
             total = replace(total, expression=named)
         self._found[value] = [total]
         return total
+
+    def _together(self, value: str, parts: list[tape.Gradient]) -> list[tape.Gradient]:
+        """The parts of a gradient as they may be added: where one alone does not exist, it is 0."""
+        if len({part.beyond for part in parts}) < 2:
+            return parts
+        return [self._onto_zeros(value, part) if part.beyond else part for part in parts]
+
+    def _onto_zeros(self, value: str, gradient: tape.Gradient) -> tape.Gradient:
+        """A gradient, and 0 where it does not exist and what it is of does.
+
+        A sum over rounds keeps what it has where a round has no element, so one of one round does that.
+        """
+        total, dims = self._recorder.fresh(f"{value}_gradient"), self._recorder.dims[value]
+        self._assign(total, self._zeros(value, dims))
+        once = ast.Call(tape.name("range"), [ast.Constant(1)], [])
+        loop = tape.Loop(self._recorder.fresh("once"), once)
+        self._blocks.append([])
+        self._add(total, gradient.everywhere.expression)
+        self._close(loop)
+        found = tape.Gradient(tape.name(total), dims, gradient.is_exact, under=gradient.under)
+        return replace(found, beyond=self._apart(value, gradient))
+
+    def _apart(self, value: str, gradient: tape.Gradient) -> frozenset[tuple[int, str]]:
+        """What is said of a sum that exists everywhere: what it is multiplied by may not, as its parts did."""
+        if value in self._tiles:
+            return tape.NOWHERE
+        self._sums += 1
+        return frozenset((-self._sums, name) for _, name in gradient.beyond)
 
     def _store(self, item: tape.Read, gradient: tape.Gradient) -> None:
         """Stores a gradient, or adds it to what an earlier loop over the same tiles stored."""
@@ -303,7 +349,7 @@ class Reverse:
         before = stored.get(form, ())
         if before and "other" not in form and all(map(access.is_after, before)):
             value = ast.BinOp(Load(tile=clone(tile)), ast.Add(), value)
-        elif form in stored or (stored and not _are_apart(form, stored)):
+        elif form in stored or (stored and not are_apart(form, stored)):
             raise tape.refused(
                 f"tiles of `{item.tile.parameter}` are read in several ways, which may be the same "
                 "tiles.",
@@ -343,22 +389,9 @@ class Reverse:
         self._emit(ast.For(target=target, iter=clone(loop.iterable), body=body, orelse=[]))
 
 
-def _are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool:
-    """Whether a tile selected by numbers is none of others."""
-    return all(
-        any(a.isdigit() and b.isdigit() and a != b for a, b in zip(form, other)) for other in others
-    )
-
-
 def _may_be_none(size: Any) -> bool:
     """Whether a tile may have no elements along a dimension of this size."""
     return isinstance(size, Symbol) and interval(size)[0] < 1
-
-
-def _has_rounds(loop: tape.Loop) -> bool:
-    """Whether a loop has a round: as many as a size or a constant says."""
-    counts = getattr(loop.iterable, "args", [])
-    return all(isinstance(each, ast.Constant | SymbolValue) for each in counts)
 
 
 def _quotients(items: Sequence[tape.Item]) -> dict[tuple[str, str], str]:
@@ -369,24 +402,6 @@ def _quotients(items: Sequence[tape.Item]) -> dict[tuple[str, str], str]:
             dividend, divisor = (getattr(each.expression, "id", "") for each in item.operands)
             found[dividend, divisor] = item.target
     return found
-
-
-def _sums_outside(loop: tape.Loop) -> list[str]:
-    """The sums of a loop, and of those within it, that begin outside of it."""
-    made: set[str] = set()
-    summed: list[str] = []
-
-    def look(items: Sequence[tape.Item]) -> None:
-        for item in items:
-            if isinstance(item, tape.Plain | tape.Step | tape.Read):
-                made.add(item.target)
-            elif isinstance(item, tape.Summand):
-                summed.append(item.target)
-            elif isinstance(item, tape.Loop):
-                look(item.body)
-
-    look(loop.body)
-    return [target for target in summed if target not in made]
 
 
 def needed(body: list[ast.stmt], after: frozenset[str] = frozenset()) -> list[ast.stmt]:

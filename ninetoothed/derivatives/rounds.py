@@ -7,7 +7,7 @@ tile that several rounds read has as many gradients, of which a store would leav
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ninetoothed.program.effects import names_read
 from ninetoothed.records import dataclass
@@ -92,3 +92,10 @@ def _number(index: ast.expr) -> int | None:
 
 def _name(index: ast.expr) -> str:
     return getattr(index, "id", "")
+
+
+def are_apart(form: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> bool:
+    """Whether a tile selected by numbers is none of others."""
+    return all(
+        any(a.isdigit() and b.isdigit() and a != b for a, b in zip(form, other)) for other in others
+    )

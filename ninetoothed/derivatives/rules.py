@@ -95,10 +95,10 @@ def spread(gradient: Gradient, result: ast.expr, dims: Dims) -> Gradient:
     """
     if gradient.is_exact and _is_whole(gradient.dims, dims):
         return gradient
-    return _existing_as(gradient, result, dims)
+    return existing_as(gradient, result, dims)
 
 
-def _existing_as(gradient: Gradient, result: ast.expr, dims: Dims) -> Gradient:
+def existing_as(gradient: Gradient, result: ast.expr, dims: Dims) -> Gradient:
     """A gradient in the whole shape of a value, which does not exist where the value does not."""
     text = "where(y == y, g, g)"
     return Gradient(template(text, y=result, g=gradient.expression), dims, True)
@@ -279,7 +279,7 @@ def _flip(operation: Operation, call: ast.Call) -> Rule:
     text = "flip(g)" if dim is None else f"flip(g, dim={dim})"
 
     def parts(step: Step, gradient: Gradient) -> Parts:
-        found = _existing_as(gradient, step.result, step.dims)
+        found = existing_as(gradient, step.result, step.dims)
         yield 0, Gradient(template(text, g=found.expression), step.dims, True)
 
     return parts

@@ -59,7 +59,7 @@ def backwards(
     tensors = [each for each in recorder.parameters.values() if each.kind == "tensor"]
     # Elements beyond a tensor's end, and those that were moved, make values that no output has.
     has_other = any(each.source.other is not None for each in tensors)
-    is_partial = has_other or moves(recorder.program.body)
+    is_partial = has_other or moves(recorder.program.body) or bool(recorder.left_out)
 
     def written(saved: Mapping[str, TileRef]) -> list[ast.stmt]:
         recorder.names.clear()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 from ninetoothed.errors import ApplicationError, Location
@@ -58,6 +58,9 @@ Under = frozenset[frozenset[Way]]
 #: By none that is not taken.
 ALWAYS: Under = frozenset({frozenset()})
 
+#: What a gradient is beyond that exists wherever what it is of does.
+NOWHERE: frozenset[tuple[int, str]] = frozenset()
+
 
 def way(test: ast.expr, is_body: bool) -> Under:
     """What one way of a choice is under."""
@@ -107,6 +110,8 @@ class Gradient:
         over: the value, a number, that the expression is yet to be divided by.
         among: the sizes that it was summed over since it was to be divided; where one is 0, it is of nothing.
         under: where there is a gradient at all; elsewhere it is 0, whatever the expression gives.
+        beyond: what left elements out that inputs have, by the identity of the item, and which inputs:
+            there it does not exist.
     """
 
     expression: ast.expr
@@ -115,6 +120,7 @@ class Gradient:
     over: str | None = None
     among: frozenset[Symbol] = frozenset()
     under: Under = ALWAYS
+    beyond: frozenset[tuple[int, str]] = NOWHERE
 
     @property
     def copied(self) -> ast.expr:
@@ -130,7 +136,7 @@ class Gradient:
             # A sum of quotients would be 0 of none, where that of nothing over 0 is no number.
             is_any = ast.Compare(SymbolValue(symbol=size), [ast.Gt()], [ast.Constant(0)])
             divided = ast.IfExp(is_any, divided, ast.Constant(0.0))
-        return Gradient(divided, self.dims, self.is_exact, under=self.under)
+        return replace(self, expression=divided, over=None, among=frozenset())
 
     @property
     def everywhere(self) -> Gradient:
@@ -142,7 +148,7 @@ class Gradient:
         chosen = ast.IfExp(test, there, zero)
         if isinstance(test, ast.UnaryOp):
             chosen = ast.IfExp(test.operand, zero, there)
-        return Gradient(chosen, self.dims, self.is_exact)
+        return Gradient(chosen, self.dims, self.is_exact, beyond=self.beyond)
 
 
 #: Gives each operand, by its place, its part of the gradient.
@@ -285,6 +291,30 @@ def _is_by_element(expression: ast.expr) -> bool:
     if operation is None:
         return isinstance(expression, ast.BinOp | ast.UnaryOp | ast.IfExp)
     return operation.kind == "element-wise" or operation.name == "broadcast_to"
+
+
+def has_rounds(loop: Loop) -> bool:
+    """Whether a loop has a round: as many as a size or a constant says."""
+    counts = getattr(loop.iterable, "args", [])
+    return all(isinstance(each, ast.Constant | SymbolValue) for each in counts)
+
+
+def sums_outside(loop: Loop) -> list[str]:
+    """The sums of a loop, and of those within it, that begin outside of it."""
+    made: set[str] = set()
+    summed: list[str] = []
+
+    def look(items: Sequence[Item]) -> None:
+        for item in items:
+            if isinstance(item, Plain | Step | Read):
+                made.add(item.target)
+            elif isinstance(item, Summand):
+                summed.append(item.target)
+            elif isinstance(item, Loop):
+                look(item.body)
+
+    look(loop.body)
+    return [target for target in summed if target not in made]
 
 
 def name(text: str) -> ast.Name:

@@ -56,6 +56,8 @@ class Values:
         names: every name that is taken.
         repeated: of inputs, the selections that make no difference: dimensions of the middle levels.
         atomic: the inputs whose gradients are added up, whichever rounds have the same tiles.
+        elements: of a tile at a position, that are values: how they are read.
+        left_out: as `absent.left_out` finds it.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class Values:
         self.names = names
         self.repeated: dict[str, tuple[int, ...]] = {}
         self.atomic: Collection[str] = ()
+        self.elements: dict[str, nodes.ElementLoad] = {}
+        self.left_out: dict[int, frozenset[str]] = {}
         self.parameters: dict[str, Any] = {p.name: p for p in program.parameters}
         self.types = Expressions(self.parameters)
         self.dims: dict[str, Dims] = {}
@@ -196,6 +200,7 @@ class Values:
             rule = rules.rule_of(total)
             assert rule is not None
             found = self.step(total, [found], rule, node, wish)
+        self.elements[found.name or ""] = self.renamed(node)
         return found
 
     def operator(self, node: ast.BinOp | ast.UnaryOp, wish: str) -> Operand:

@@ -261,6 +261,22 @@ def two_outputs(x, y, output, other):
     other = x * y * x  # noqa: F841
 
 
+# A last tile that is short, beside one that is not.
+
+
+def beside_a_shared_tile(x, w, output):
+    output = ntl.sum(x + w * w) * x  # noqa: F841
+
+
+def with_a_shared_tile(x, w, output):
+    shared = w.tile((-1,)).expand(((x.shape[0] + 3) // 4,))
+    return x.tile((4,)), shared, output.tile((4,))
+
+
+def of_a_shared_tile(x, w):
+    return torch.cat([part * (part + w[: len(part)] ** 2).sum() for part in x.split(4)])
+
+
 _AT_0: dict[str, Any] = {"is_twice": False, "is_interpreted": False}
 
 PROGRAMS: dict[str, Program] = {
@@ -300,6 +316,9 @@ PROGRAMS: dict[str, Program] = {
     "three loops": Program(normalized, of_normalized, (numbers(12),), tiles_of_four),
     "a loop adds": Program(
         added_to_what_was_stored, lambda x: x * 2 + x * x, (numbers(12),), tiles_of_four
+    ),
+    "a last tile beside a shared one": Program(
+        beside_a_shared_tile, of_a_shared_tile, (numbers(10), numbers(4)), with_a_shared_tile
     ),
     "two outputs": Program(two_outputs, lambda x, y: (x * y, x * y * x), (X, Y), count=2),
 }

@@ -2,5 +2,6 @@
 
 `walk` lists the places, with `values` for expressions and `rounds` for loops that ask for their round;
 `limits` says up to where a tile's elements exist. `agreement` compares with a call's numbers, `flattened` and
-`apart` where positions are no sums or not the same ones; `requirements` has it as expressions, for C.
+`apart` where positions are no sums or not the same ones; `requirements` has it as expressions, for C; `uneven` tells
+what all this leaves alone.
 """
