@@ -228,6 +228,47 @@ def sums_of_either(x, w, y, flag):
     y = y * ntl.sum(w if flag > 0 else x)
 
 
+def loaded_again_by_a_position(x, w, y, flag):
+    value = w + 0
+    if ntl.program_id(0) > 1:
+        value = value * 2
+    else:
+        value = w  # noqa: F841
+    y = value
+
+
+def in_one_of_two_places_of_a_way(x, w, y, flag):
+    if ntl.program_id(0) > 1:
+        y = x + w
+    else:
+        y = w + x
+        if flag > 5:
+            y = x + w  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [loaded_again_by_a_position, in_one_of_two_places_of_a_way])
+def test_what_is_so_whatever_a_position_decides_is_refused(application):
+    with pytest.raises(ArgumentError, match="8 in dimension 0 of `w`"):
+        called(application, blocks, (9,), (8,), (9,), numbers=(1,))
+
+
+def turned_by_a_number(x, y, flag):
+    value = x + 0
+    y = value if flag > 0 else ntl.trans(value)  # noqa: F841
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_a_tile_in_either_of_two_layouts_has_that_which_a_number_chooses(flag):
+    def arrangement(x, y, flag):
+        return x.tile((8, 8)), y.tile((8, 8)), flag
+
+    shapes = (5, 7), (5, 7) if flag else (7, 5)
+    _, y = called(turned_by_a_number, arrangement, *shapes, numbers=(flag,))
+    assert (y == 2).all()
+    with pytest.raises(ArgumentError, match="5 in dimension 0 of `x` and 7 in dim"):
+        called(turned_by_a_number, arrangement, *shapes[:1], shapes[1][::-1], numbers=(flag,))
+
+
 def test_a_value_of_its_own_meets_nothing():
     for flag in (1, 0):
         *_, y = called(sums_of_either, whole, (12,), (11,), (5,), numbers=(flag,))

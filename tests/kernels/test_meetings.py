@@ -8,6 +8,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import mm, sdpa
 from ninetoothed import Symbol, Tensor, block_size
+from ninetoothed.kernels.meetings.values import Values
 from ninetoothed.kernels.meetings.walk import meetings
 
 BLOCK = block_size()
@@ -114,6 +115,65 @@ def test_loops_that_follow_one_another_add_to_what_a_value_is_made_of(count):
     found = meetings(kernel.specializations.of({"count": count}))
     # Each with each.
     assert len(found) <= 24 * count**2
+
+
+def added_or_left(branches):
+    def application(x, w, n, y):
+        value = x + 0
+        for k in branches:
+            if n > k:
+                value = x if n == 2 * k else value
+            else:
+                value = value + w
+        y = value  # noqa: F841
+
+    return application
+
+
+def added_or_multiplied(branches):
+    def application(x, w, n, y):
+        value, other = w + 0, x + 0
+        for k in branches:
+            if ntl.max(value) > k:
+                value = value * (value - other)
+            else:
+                other = other + value
+        y = value + other  # noqa: F841
+
+    return application
+
+
+def in_exchange(branches):
+    def application(x, w, n, y):
+        value, other = w + 0, x + 0
+        for k in branches:
+            if n > k:
+                value, other = other, value * 2
+        y = value + other  # noqa: F841
+
+    return application
+
+
+@pytest.mark.parametrize("made", [added_or_left, added_or_multiplied, in_exchange])
+def test_branches_in_a_row_do_not_double_what_is_looked_at(made, monkeypatch):
+    pairs, pair = [], Values.pair
+
+    def counted(self, node, *sides):
+        pairs.append(node)
+        pair(self, node, *sides)
+
+    monkeypatch.setattr(Values, "pair", counted)
+
+    def looked_at(count):
+        """How many pairs there are in so many branches."""
+        tensors = Tensor(1), Tensor(1), Tensor(0), Tensor(1)
+        kernel = vectors(made(tuple(range(count))), *tensors)
+        pairs.clear()
+        assert met(kernel) >= {(("x", 0), ("y", 0)), (("w", 0), ("y", 0))}
+        return len(pairs)
+
+    # In each branch as many as there were before it.
+    assert looked_at(16) <= 8 * looked_at(8)
 
 
 def test_positions_meet_what_is_stored_there_before_the_slices_behind_them():

@@ -37,9 +37,9 @@ def lane_of(place: int) -> Symbol:
     return _LANES[place]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop around a place.
+    """A loop around a place; each is itself alone.
 
     Attributes:
         round: the number of the round at hand, from 0.
@@ -59,12 +59,16 @@ class Use:
     Attributes:
         parameter: whose.
         indices: what selects it, over sizes and rounds of loops; None where it is not followed.
-        loops: around the load.
+        loops: those by whose rounds it is selected, and those without a round of which a value has none of it.
     """
 
     parameter: str
     indices: tuple[Symbol | None, ...]
     loops: tuple[Loop, ...]
+
+    def within(self, loop: Loop) -> Use:
+        """The same where there is a round of a loop."""
+        return replace(self, loops=tuple(dict.fromkeys((*self.loops, loop))))
 
 
 @dataclass(frozen=True)
@@ -187,11 +191,17 @@ def either_way(
 def in_each(alternatives: Sequence[Sequence[Meeting]]) -> Iterator[Meeting]:
     """What meets in each of several alternatives, with the loops around all of its places."""
     first, *others = alternatives
-    by_sides = [{frozenset(each.sides): each for each in found} for found in others]
+    by_sides: list[dict[frozenset[Side], list[Meeting]]] = [{} for _ in others]
+    for found, meetings in zip(by_sides, others):
+        for meeting in meetings:
+            found.setdefault(frozenset(meeting.sides), []).append(meeting)
     for meeting in first:
-        alike = [found.get(frozenset(meeting.sides)) for found in by_sides]
-        if None not in alike:
-            loops = [loop for each in (meeting, *alike) if each for loop in each.loops]
+        alike = [found.get(frozenset(meeting.sides), []) for found in by_sides]
+        if all(alike):
+            own = {*meeting.loops}
+            # Of several places in an alternative, the one that asks the least beside.
+            nearest = [min(each, key=lambda one: len({*one.loops} - own)) for each in alike]
+            loops = [loop for each in (meeting, *nearest) for loop in each.loops]
             yield replace(meeting, loops=tuple(dict.fromkeys(loops)))
 
 

@@ -6,7 +6,8 @@ values were joined, it says in the new dimension which of them the tile is in (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,9 @@ from ninetoothed.symbols.expr import Symbol
 
 #: In a layout, in the place of a tile's dimension: the first and the second of what was joined.
 HALVES = (-1, -2)
+#: In how many ways a value may have come to a tile; of those that ask the most conditions no more is followed. Where
+#: two variables change places in one branch after another, each doubles them.
+_MOST_WAYS = 64
 
 
 def _joined(arguments: Arguments, operation: Operation) -> Known:
@@ -177,7 +181,7 @@ def after(value: Known, loop: Loop, outside: set[Use]) -> Known:
         indices = tuple(
             None if at is None or loop.round in set(at.leaves()) else at for at in use.indices
         )
-        return replace(use, indices=indices, loops=tuple(dict.fromkeys((*use.loops, loop))))
+        return replace(use, indices=indices).within(loop)
 
     return _with_uses(value, left)
 
@@ -199,35 +203,82 @@ def given_by(value: Known, loop: Loop, again: Loop, round: Symbol) -> Known:
     return _with_uses(value, given)
 
 
-def within(value: Known, loop: Loop, outside: set[Use]) -> Known:
-    """A value that there is in a loop alone; but for these uses, which are there anyway."""
-    return _with_uses(
-        value,
-        lambda use: (
-            use if use in outside else replace(use, loops=tuple(dict.fromkeys((*use.loops, loop))))
-        ),
-    )
-
-
 def either(one: Known, other: Known, loops: tuple[Loop | None, Loop]) -> Known:
     """A value that is one in the first loop, which has a round where the second has none, else the other.
 
     Args:
         loops: None where it is known of all that the value is made of.
     """
-    both = uses_of(one) & uses_of(other)
-    one, other = (
-        value if loop is None else within(value, loop, both)
-        for value, loop in zip((one, other), loops)
-    )
-    return _united(one, other)
+    first, second = loops
+
+    def masks(ways: _Ways, others: _Ways) -> Iterator[TileMask]:
+        yield from _within(first, second, ways, others)
+        yield from _within(second, first, others, ways)
+
+    return _united(one, other, masks)
 
 
-def _united(one: Known, other: Known) -> Known:
+def in_both(one: Known, other: Known) -> Known:
+    """What there is of a value that is one or the other, nobody knows which."""
+
+    def masks(ways: _Ways, others: _Ways) -> Iterator[TileMask]:
+        for tile, own in ways.items():
+            for mask, beside in itertools.product(own, others.get(tile, ())):
+                loops = dict.fromkeys((*mask.key.loops, *beside.key.loops))
+                yield replace(mask, key=replace(mask.key, loops=tuple(loops)))
+
+    return _united(one, other, masks)
+
+
+def _united(one: Known, other: Known, masks: Callable[[_Ways, _Ways], Iterator[TileMask]]) -> Known:
+    """A value made of two, with these of their masks."""
     known = met(one, other, lambda a, b: True)
     if known.items is not None and one.items is not None and other.items is not None:
-        return replace(known, items=tuple(map(_united, one.items, other.items)))
+        pairs = zip(one.items, other.items)
+        return replace(known, items=tuple(_united(*pair, masks) for pair in pairs))
     if known.shape is None:
         return known
-    masks = (*with_rank(one).validity, *with_rank(other).validity)
-    return replace(known, validity=tuple({mask.place: mask for mask in masks}.values()))
+    ways = (_ways(with_rank(value).validity) for value in (one, other))
+    return replace(known, validity=tuple(_without_implied(masks(*ways))))
+
+
+#: The masks of a value, by tile and layout: of one tile there is one for each way that it has come there.
+_Ways = dict[Any, list[TileMask]]
+
+
+def _ways(masks: Iterable[TileMask]) -> _Ways:
+    found: _Ways = {}
+    for mask in masks:
+        found.setdefault(_tile_of(mask), []).append(mask)
+    return found
+
+
+def _tile_of(mask: TileMask) -> Any:
+    return mask.key.parameter, mask.key.indices, mask.layout
+
+
+def _within(
+    loop: Loop | None, opposite: Loop | None, ways: _Ways, beside: _Ways
+) -> Iterator[TileMask]:
+    """The masks of a value that there is in a loop alone; what the value beside it has too is there anyway."""
+    for mask in itertools.chain(*ways.values()):
+        if loop is None or _is_implied(mask, beside):
+            yield mask
+        elif opposite is None or opposite not in mask.key.loops:
+            yield replace(mask, key=mask.key.within(loop))
+
+
+def _is_implied(mask: TileMask, ways: _Ways) -> bool:
+    """Whether a value has the tile of a mask wherever that is there: in loops that are all around it too."""
+    loops = {*mask.key.loops}
+    return any(loops.issuperset(each.key.loops) for each in ways.get(_tile_of(mask), ()))
+
+
+def _without_implied(masks: Iterable[TileMask]) -> Iterator[TileMask]:
+    """Those that another one does not imply, the ones in the fewest loops first."""
+    left: _Ways = {}
+    for mask in sorted(masks, key=lambda mask: len(mask.key.loops)):
+        own = left.setdefault(_tile_of(mask), [])
+        if len(own) < _MOST_WAYS and not _is_implied(mask, left):
+            own.append(mask)
+    return itertools.chain(*left.values())

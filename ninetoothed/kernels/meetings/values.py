@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from ninetoothed.kernels.definition import Definition
@@ -29,9 +28,9 @@ from ninetoothed.passes.padding import custom_reductions
 from ninetoothed.passes.padding import values as padding_values
 from ninetoothed.passes.padding.arguments import Arguments
 from ninetoothed.passes.padding.calls import RULES
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, with_rank
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, with_rank
 from ninetoothed.passes.padding.values import before_slices
-from ninetoothed.passes.rewriting import Draft
+from ninetoothed.passes.rewriting import Draft, key_of
 from ninetoothed.program.effects import called_name, operation_of, place_changed
 from ninetoothed.program.frozen import kind_of
 from ninetoothed.program.nodes import (
@@ -64,6 +63,7 @@ class Values(padding_values.Values):
         integers: the variables that are integers over sizes and rounds of loops.
         numbers: those that a call's numbers decide.
         kinds: what the others follow.
+        ways_of: the loops of each condition: where it holds, and where not.
         holds: conditions on the round of a loop that are so in all the rounds at hand, or in none.
     """
 
@@ -76,6 +76,7 @@ class Values(padding_values.Values):
         self.left: set[Use] | None = None
         self.integers: dict[str, Symbol] = {}
         self.numbers = decisions.scalars(kernel)
+        self.ways_of: dict[Any, tuple[Loop, Loop]] = {}
         self.holds: Mapping[ast.expr, bool] = {}
         self.kinds = decisions.kinds_of(self.draft.body, self.numbers)
 
@@ -111,8 +112,9 @@ class Values(padding_values.Values):
             # They are beside each other.
             return
         loops = tuple(dict.fromkeys((*self.loops, *uses[0].loops, *uses[1].loops)))
-        taken = {loop.decision for loop in loops if loop.decision is not None}
-        if any(replace(decision, holds=not decision.holds) in taken for decision in taken):
+        conditions = [loop.decision.condition for loop in loops if loop.decision is not None]
+        if len({*conditions}) < len(conditions):
+            # One of them would have to hold, and not to.
             return
         # A dimension of size 1 meets all of another.
         shared = [
@@ -173,8 +175,16 @@ class Values(padding_values.Values):
     # Ways that a program may go.
 
     def decided(self, test: ast.expr, is_of_loop: bool = False) -> tuple[Loop, Loop] | None:
-        """See `either_way`."""
-        return either_way(test, self.integers, self.numbers, self.kinds, is_of_loop)
+        """See `either_way`; of the same condition they are the same loops."""
+        loops = either_way(test, self.integers, self.numbers, self.kinds, is_of_loop)
+        if loops is None:
+            return None
+        decision = loops[0].decision
+        if decision is None:
+            return self.ways_of.setdefault(loops[0].count, loops)
+        is_of_data = decision.test is None
+        condition = decision.condition if is_of_data else key_of(decision.test)
+        return self.ways_of.setdefault(condition, loops)
 
     def within(self, loop: Loop, walk: Callable[[], Result]) -> Result:
         """Walks what stands in a loop alone, and forgets what it made known."""
@@ -211,7 +221,11 @@ class Values(padding_values.Values):
         shape = held_shape(parameter.tile_shape)
         if parameter.source.other is not None:
             return UNKNOWN
-        use = Use(tile.parameter, tuple(map(self.integer, tile.indices)), self.loops)
+        indices = tuple(map(self.integer, tile.indices))
+        known = {leaf for at in indices if at is not None for leaf in at.leaves()}
+        # Those of the others matter where they end, to what has got it: there they are added.
+        loops = tuple(loop for loop in self.loops if loop.round in known)
+        use = Use(tile.parameter, indices, loops)
         layout = tuple(None if size == 1 else dim for dim, size in enumerate(shape))
         return Known(validity=(TileMask(use, Origin(tile, self.statement), layout),))
 
@@ -242,7 +256,7 @@ class Values(padding_values.Values):
         values = [functools.partial(self.value, part) for part in (node.body, node.orelse)]
         if loops is None:
             one, other = self.in_all(values)
-            return met(one, other, lambda a, b: True)
+            return loaded_values.in_both(one, other)
         one, other = map(self.within, loops, values)
         return loaded_values.either(one, other, loops)
 

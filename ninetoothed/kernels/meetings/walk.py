@@ -18,7 +18,7 @@ from ninetoothed.kernels.meetings import decisions, loaded_values, size_expressi
 from ninetoothed.kernels.meetings.limits import Loop, Meeting, Use
 from ninetoothed.kernels.meetings.rounds import Part, outcome, parts
 from ninetoothed.kernels.meetings.values import Values
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, met, typed
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, joined, typed
 from ninetoothed.program.effects import names_assigned
 from ninetoothed.program.nodes import ElementStore, SourceStore, Store, walk
 from ninetoothed.program.types import INTEGER, held
@@ -139,7 +139,7 @@ class _Walk(Values):
         self.in_all([functools.partial(run, block) for block in blocks])
         one, other = outcomes
         self.known = {
-            name: met(one[name], other[name], lambda a, b: True)
+            name: loaded_values.in_both(one[name], other[name])
             for name in one.keys() & other.keys()
         }
 
