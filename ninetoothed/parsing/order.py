@@ -223,9 +223,14 @@ class OrderFrame(Frame):
         if isinstance(value, Group):
             # A plain one: it is no other name of a list.
             return Group(tuple(self._held(item, node, wish) for item in value.items))
+        value = self._loaded_once(value, node)
         if not isinstance(value, Runtime) or self.is_constant(value.node):
             return value
         return Runtime(self.saved(clone(value.node), node, f"{wish}_before"))
+
+    def _loaded_once(self, value: Any, node: ast.AST) -> Any:
+        is_tile = isinstance(value, Tile) and value.is_complete
+        return self.computed_once(value, node, "value") if is_tile else value
 
     def _kept_of(self, value: Any, held: Any, node: ast.AST) -> Any:
         if isinstance(value, Group) and isinstance(held, Group):
@@ -233,6 +238,8 @@ class OrderFrame(Frame):
                 return value
             pairs = zip(value.items, held.items)
             return value.with_items([self._kept_of(item, was, node) for item, was in pairs])
+        if isinstance(held, Runtime):
+            value = self._loaded_once(value, node)
         are_both = isinstance(value, Runtime) and isinstance(held, Runtime)
         if not are_both or self.is_constant(value.node) or not isinstance(value.node, ast.Name):
             return value

@@ -169,7 +169,7 @@ def test_branches_in_a_row_do_not_double_what_is_looked_at(made, monkeypatch):
         tensors = Tensor(1), Tensor(1), Tensor(0), Tensor(1)
         kernel = vectors(made(tuple(range(count))), *tensors)
         pairs.clear()
-        assert met(kernel) >= {(("x", 0), ("y", 0)), (("w", 0), ("y", 0))}
+        assert (("x", 0), ("y", 0)) in met(kernel)
         return len(pairs)
 
     # In each branch as many as there were before it.

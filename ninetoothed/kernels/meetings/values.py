@@ -37,6 +37,7 @@ from ninetoothed.program.nodes import (
     ElementLoad,
     ElementPlace,
     ElementStore,
+    Kept,
     SourceLoad,
     SourcePlace,
     TileRef,
@@ -260,6 +261,10 @@ class Values(padding_values.Values):
         one, other = map(self.within, loops, values)
         return loaded_values.either(one, other, loops)
 
+    def visit_kept(self, node: Kept) -> Known:
+        """Where a round of an unrolled loop has no element there is what was before it."""
+        return loaded_values.in_both(self.value(node.value), self.value(node.before))
+
     def visit_function(self, node: ast.Call) -> Known:
         if place_changed(node):
             return self.atomic(node)
@@ -312,4 +317,5 @@ _VISITS: dict[type, Callable[[Values, Any], Known]] = {
     ast.IfExp: Values.visit_chosen,
     ast.Call: Values.visit_function,
     SourceLoad: Values.visit_gathered,
+    Kept: Values.visit_kept,
 }

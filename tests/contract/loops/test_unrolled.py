@@ -210,3 +210,22 @@ def test_a_lane_without_an_element_keeps_what_it_had(application):
 )
 def test_of_whatever_the_round_makes(application, expected):
     np.testing.assert_allclose(called(application), expected, rtol=1e-6)
+
+
+def of_tiles_that_end_apart(x, z, y):
+    value = x
+    for tile in (z,):
+        value = tile
+    y = ntl.sum(value) + 0 * y
+
+
+def padded(x, z, y):
+    """The element of `x` before one that `pad` adds, that of `z` after it."""
+    sides = ((0, 1), (1, 0), (0, 1))
+    return tuple(t.pad((side,)).tile((-1,)) for t, side in zip((x, z, y), sides))
+
+
+def test_what_was_a_tile_before_is_kept_where_another_has_no_element():
+    x, z, y = torch.tensor([-2.0]), torch.tensor([-3.0]), torch.zeros(1)
+    ninetoothed.make(padded, of_tiles_that_end_apart, (Tensor(1), Tensor(1), Tensor(1)))(x, z, y)
+    assert y.tolist() == [-5.0]

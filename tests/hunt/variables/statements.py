@@ -49,9 +49,10 @@ class Statements(Expressions):
         if self.outputs and not self.is_function:
             draws += [(3, self._store), (2, self._call_procedure), (1, self._function)]
         if self.depth < MOST_DEPTH:
-            draws += [(3, self._branch), (2, self._unrolled)]
+            draws += [(3, self._branch)]
             # What a round has no element for stays what it was, which Python does not know.
-            draws += [(3, self._loop), (1, self._while)] * (not self.is_padded)
+            loops = [(2, self._unrolled), (3, self._loop), (1, self._while)]
+            draws += loops * (not self.is_padded)
         weights, functions = zip(*draws)
         return self.choose.choices(functions, weights)[0]()
 
