@@ -307,8 +307,12 @@ class _Backward:
                 "tensors of zeros, in a `backward` of yours",
                 place or begins_at(operator.kernel.application),
             )
+        # Parts have the type of what they become; where that is not given, that of a gradient that is.
+        typed = {
+            each: each if each in derived.parameters else _first_gradient(derived) for each in wrt
+        }
         outputs = {
-            derived.made[each]: (derived.parts[each], _first_gradient(derived))
+            derived.made[each]: (derived.parts[each], typed[each])
             if each in derived.parts
             else self._shape_of(each, derived)
             for each in wrt
