@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -52,31 +53,24 @@ def parse(
     decisions = decisions or Decisions()
     given = application, parameters, name, constants, taken
     try:
-        return _with_names(*given, decisions)
+        return _with_names(functools.partial(_parsed, *given, decisions))
     except NineToothedError:
         if decisions.rounds:
             # What makes no sense may stand in loops that have no round.
             rest = Decisions(decisions.values, leaves_out=True)
             with contextlib.suppress(NineToothedError):
-                _with_names(*given, rest)
+                _with_names(functools.partial(_parsed, *given, rest))
                 decisions.missing.update(*decisions.rounds.values())
             decisions.missing |= rest.missing
         raise
 
 
-def _with_names(
-    application: Callable[..., Any],
-    parameters: Sequence[Any],
-    name: str,
-    constants: Mapping[str, Any] | None,
-    taken: Collection[str],
-    decisions: Decisions,
-) -> Program:
-    """The same, after it is found which names are to be loaded at once."""
+def _with_names(parsed: Callable[[Loaded], Program]) -> Program:
+    """What is parsed, after it is found which names are to be loaded at once."""
     loaded = Loaded()
     while True:
         try:
-            return _parsed(application, parameters, name, constants, taken, decisions, loaded)
+            return parsed(loaded)
         except ReadLater as found:
             assert found.key not in loaded, found.key
             loaded.add(found)
@@ -91,7 +85,7 @@ def _parsed(
     decisions: Decisions,
     loaded: Loaded,
 ) -> Program:
-    """The same, with the names loaded at once of which that is known already."""
+    """The Program, with the names loaded at once of which that is known already."""
     function = function_of(source.read(application))
     state = State(names={*RESERVED, *taken, name, *(item.name for item in parameters)})
     state.holds.loaded = loaded

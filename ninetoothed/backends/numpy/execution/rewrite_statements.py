@@ -40,6 +40,7 @@ class Rewriter(CallRewriter):
         self._pending: list[ast.stmt] = []
         #: Of the names that hold what others did before, those of others that may stay as they are.
         self._unsure: set[str] = set()
+        #: Those of loops that are unrolled.
         self._unrolled: set[str] = set()
         keys = argument_keys(tree.args)
         assigned = self.assigned()
