@@ -289,14 +289,18 @@ def first_working(
 def all_failed(name: str, failures: Mapping[Config, NineToothedError]) -> CompilationError:
     """The error that says why no configuration can be used, at their place if they have the same one.
 
-    Where they have the same reason there too, it is the application's, and no block sizes'.
+    Where they have the same reason there too, it is the application's, and no block sizes'; where they are of
+    one class, that is the error's.
     """
     told = list(failures.items())
     places = {error.location for error in failures.values()}
     place = places.pop() if len(places) == 1 else None
-    reasons = {error.message for error in failures.values()}
+    # What follows the first line may quote the generated text, which is another with each option.
+    reasons = {error.message.splitlines()[0] for error in failures.values()}
     if place is not None and len(reasons) == 1:
-        return CompilationError(reasons.pop(), place)
+        classes, first = {type(error) for error in failures.values()}, told[0][1]
+        is_one = len(classes) == 1 and isinstance(first, CompilationError)
+        return (type(first) if is_one else CompilationError)(first.message, place)  # type: ignore[return-value]
     listed = "\n".join(
         f"  {config}: {error.message.splitlines()[0]}" for config, error in told[:_MOST_TOLD]
     )

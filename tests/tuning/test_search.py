@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ninetoothed.cache import Cache
-from ninetoothed.errors import CompilationError, DeviceError, Location
+from ninetoothed.errors import CompilationError, DeviceError, Location, ShapeError
 from ninetoothed.tuning import search as search_module
 from ninetoothed.tuning.results import Results
 from ninetoothed.tuning.search import Budget, Search, first_working
@@ -137,10 +137,10 @@ def test_where_all_fail_at_one_place_the_error_says_where(store: Cache) -> None:
 
 def test_what_keeps_all_from_compiling_is_told_once(store: Cache) -> None:
     place = Location("kernels.py", 7)
-    times = {size: CompilationError("shapes differ", place) for size in (32, 64)}
-    with pytest.raises(CompilationError) as caught:
+    times = {size: ShapeError(f"shapes differ\nwith {size}", place) for size in (32, 64)}
+    with pytest.raises(ShapeError) as caught:
         search(sized(times), store).run()
-    assert (caught.value.message, caught.value.location) == ("shapes differ", place)
+    assert (caught.value.message, caught.value.location) == ("shapes differ\nwith 32", place)
 
 
 def test_other_errors_are_not_hidden(store: Cache) -> None:

@@ -25,10 +25,10 @@ def product_in(out_dtype):
 
 
 def operands(dtype):
-    """Two matrices of whose products each is 4096 + 1, which no float16 is."""
-    a = torch.zeros(16, 16)
+    """Two matrices of whose products each is 4096 + 1, which no float16 is; of integers a device wants 32 at once."""
+    a = torch.zeros(16, 32)
     a[:, 0], a[:, 1] = 64, 1
-    b = torch.zeros(16, 16)
+    b = torch.zeros(32, 16)
     b[0], b[1] = 64, 1
     return a.to(dtype), b.to(dtype)
 
