@@ -221,12 +221,17 @@ def _reversed(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) 
         len(bounds), [None] * 3
     )
     is_known = all(isinstance(each, Known) for each in bounds)
-    if is_known or not (isinstance(step, Known) and step.object in (1, -1)):
+    if is_known or not (isinstance(step, Known) and isinstance(step.object, int) and step.object):
         return _iterated(lambda items: list(reversed(items)))(frame, arguments, node)
     assert start is not None and stop is not None
-    last, first = (frame.binary(end, ast.Sub(), step, node) for end in (stop, start))
+    by, towards = step.object, Known(1 if step.object > 0 else -1)
+    last, before = (frame.binary(end, ast.Sub(), towards, node) for end in (stop, start))
+    if abs(by) > 1:
+        # As many whole steps from the first as do not go past the last that there may be.
+        steps = frame.binary(frame.binary(last, ast.Sub(), start, node), ast.FloorDiv(), step, node)
+        last = frame.binary(start, ast.Add(), frame.binary(steps, ast.Mult(), step, node), node)
     left = frame.iterator(()).left
-    return Range(ranges[0].function, (last, first, Known(-step.object)), ranges[0].keywords, left)
+    return Range(ranges[0].function, (last, before, Known(-by)), ranges[0].keywords, left)
 
 
 def _enumerate(frame: LanguageCallFrame, arguments: list[Value], node: ast.Call) -> Value | None:

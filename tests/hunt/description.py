@@ -11,7 +11,9 @@ Expressions are tuples: ``("name", v)``, ``("number", n)``, ``("load", parameter
 ``("change", parameter, indices, keys, op, e)``,
 ``("atomic", name, is_source, parameter, indices, keys, e)``,
 ``("for", name, count, body)``, where a count is a number, a scalar's name, ``(parameter, dimension)`` or
-``("range", start, step, count)``, ``("while", name, count, body)``, ``("if", e, body, orelse)``.
+``("range", start, step, count)``; around it ``("reversed", count)``; around a number ``("static", count)``, of
+`ntl.static_range`, or ``("tuple", count)``, of the numbers themselves.
+``("while", name, count, body)``, ``("if", e, body, orelse)``.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.tensors import gather
+
+#: The counts of loops that are unrolled: their variables are Python's numbers.
+UNROLLED = ("static", "tuple")
 
 Expression = tuple[Any, ...]
 Statement = tuple[Any, ...]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.hunt import dimensions, movements, places, probes  # noqa: F401
 from tests.hunt.arrangements import USUAL, drawn, drawn_numbers
-from tests.hunt.description import Expression, Program, Statement
+from tests.hunt.description import UNROLLED, Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.reference import State, begun, evaluate, execute
 from tests.hunt.values import WEAK, Ambiguous, Value, constant
@@ -259,6 +259,10 @@ class Maker:
         if not is_while and self.choose.random() < 0.25:
             start, step = self.choose.choice(((1, 1), (2, 1), (0, 2), (1, 2), (0, -1), (1, -1)))
             count = ("range", start, step, count)
+        if not is_while and self.choose.random() < 0.25:
+            count = self._otherwise_written(count)
+            if count[0] in UNROLLED:
+                inner.known[name] = constant(0, (len(state.active),), "weak int")
         try:
             if self.choose.random() < 0.4:
                 made = self.taken(self._let)
@@ -274,6 +278,11 @@ class Maker:
             self.state = state
             self.indices.pop(name, None)
         return ("while" if is_while else "for", name, count, tuple(body))
+
+    def _otherwise_written(self, count: Any) -> tuple[Any, ...]:
+        if isinstance(count, int) and self.choose.random() < 0.7:
+            return self.choose.choice(UNROLLED), count
+        return "reversed", count
 
     def _accumulate(self, name: str) -> Statement:
         operator = self.choose.choice(("+", "-"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.hunt.description import Expression, Program, Statement
+from tests.hunt.description import UNROLLED, Expression, Program, Statement
 from tests.hunt.forms import FORMS, KINDS
 from tests.hunt.memory import MOST_ELEMENTS, OVERLAID, Arranged, Memory, arranged, padded
 from tests.hunt.values import (
@@ -362,11 +362,13 @@ def _add(state: State, parameter: str, indices: Any, operator: str, expression: 
 
 def rounds(state: State, count: Any) -> range:
     """What a loop's variable is in each round."""
-    if isinstance(count, tuple) and count[0] == "range":
+    kind = count[0] if isinstance(count, tuple) else None
+    if kind == "reversed":
+        return rounds(state, count[1])[::-1]
+    if kind == "range":
         _, start, step, count = count
-        numbers = range(start, _number(state, count))
-        return numbers[::step]
-    return range(_number(state, count))
+        return range(start, _number(state, count))[::step]
+    return range(_number(state, count[1] if kind in UNROLLED else count))
 
 
 def _number(state: State, count: Any) -> int:
@@ -393,9 +395,11 @@ def _loop(state: State, name: str, count: Any, body: tuple[Statement, ...]) -> N
         _rehearsed(state, name, body)
     outer, names, kept = state.before, frozenset(state.known), set(state.stale)
     around = frozenset(state.stale)
+    is_unrolled = isinstance(count, tuple) and count[0] in UNROLLED
     for place in times:
         state.before, state.stale = dict(state.known), set(around)
-        state.known[name] = constant(place, (len(state.active),), "int32")
+        dtype = "weak int" if is_unrolled else "int32"
+        state.known[name] = constant(place, (len(state.active),), dtype)
         run(state, body)
         for made in set(state.known) - names:
             del state.known[made]

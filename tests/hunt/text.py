@@ -256,6 +256,16 @@ def _count(count: Any) -> str:
     return str(count)
 
 
+def _rounds(count: Any) -> str:
+    """What a `for` goes through."""
+    kind = count[0] if isinstance(count, tuple) else None
+    if kind == "reversed":
+        return f"reversed({_rounds(count[1])})"
+    if kind == "tuple":
+        return f"({''.join(f'{number}, ' for number in range(count[1]))})"
+    return f"ntl.static_range({count[1]})" if kind == "static" else f"range({_count(count)})"
+
+
 def _statement(statement: Statement) -> list[str]:
     kind, *parts = statement
     if kind == "group":
@@ -285,7 +295,7 @@ def _statement(statement: Statement) -> list[str]:
         return [f"ntl.atomic_{name}({where}, {expression(value)})"]
     if kind == "for":
         name, count, body = parts
-        return [f"for {name} in range({_count(count)}):", *_within(body)]
+        return [f"for {name} in {_rounds(count)}:", *_within(body)]
     if kind == "while":
         name, count, body = parts
         return [

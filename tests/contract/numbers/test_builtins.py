@@ -130,6 +130,15 @@ def numbers_of_the_call(x, n, y):
     y = v
 
 
+def every_other_number_of_the_call(x, n, y):
+    v = x * 0
+    for i in reversed(range(1, n, 2)):
+        v = v * 10 + i
+    for i in reversed(range(n, -1, -3)):
+        v = v * 10 + i
+    y = v
+
+
 def numbers_of_blocks(x, n, y):
     count = ntl.cdiv(x.shape[0], 2)
     v = x * 0
@@ -144,6 +153,13 @@ def test_a_range_is_gone_through_from_its_end(n):
     expected = int("".join(str(i) for each in ranges for i in reversed(each)) or "0")
     assert of_a_number(numbers_of_the_call, n) == [expected] * 4
     assert of_a_number(numbers_of_blocks, n) == [10] * 4
+
+
+@pytest.mark.parametrize("n", [7, 6, 5, 2, 1, 0, -1, -4])
+def test_a_range_with_steps_is_gone_through_from_its_last_number(n):
+    ranges = range(1, n, 2), range(n, -1, -3)
+    expected = int("".join(str(i) for each in ranges for i in reversed(each)) or "0")
+    assert of_a_number(every_other_number_of_the_call, n) == [expected] * 4
 
 
 def shown(x, n, y):

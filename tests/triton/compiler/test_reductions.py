@@ -28,7 +28,9 @@ def _along(bases, axis):
     return [place for place, base in enumerate(bases) if base[axis]]
 
 
-@pytest.mark.skipif(versions.reduces_in_any_layout(), reason="Triton lowers them rightly from 3.7 on")
+@pytest.mark.skipif(
+    versions.reduces_in_any_layout(), reason="Triton lowers them rightly from 3.7 on"
+)
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize("row", reshaped.ROWS, ids=lambda row: row.application.__name__)
 def test_lanes_along_a_reduced_dimension_are_neighbours(row, num_warps):
