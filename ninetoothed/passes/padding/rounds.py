@@ -303,8 +303,9 @@ class Carried(Values):
         """Whether lanes that a mask leaves out in each round may exist where a value is stored.
 
         Of another tensor's tile the call's checks say that they do not, where sizes alone decide which
-        elements it has, the store is certain, and the tile is the one that is stored to or has the
-        elements that any other of its level has. Of what was made, its size says it; of what moved, nothing.
+        elements it has, the tensor that is stored to has no ``other``, the store is certain, and the tile is
+        the one that is stored to or has the elements that any other of its level has. Of what was made, its
+        size says it; of what moved, nothing.
         """
         return any(self.is_elsewhere(each, statement.tile, mask) for each in mask.stands_for)
 
@@ -327,13 +328,14 @@ class Carried(Values):
             of_value: the mask that the value has, which may stand for the other one.
         """
         tile, indices = own.origin.tile, stored_to.indices
-        tile_shape = self.tensors[stored_to.parameter].tile_shape
+        target = self.tensors[stored_to.parameter]
+        tile_shape = target.tile_shape
         if not _is_tile(tile):
             return not isinstance(tile, Within) or not covers(own, tile_shape)
         is_same = key_of(tile.indices) == key_of(indices) and all(map(self.is_stable, indices))
-        sources = [self.tensors[each.parameter].source for each in (tile, stored_to)]
-        if sources[0] is not sources[1]:
-            is_compared = self.is_certain and self.tensors[tile.parameter].is_by_size
+        made_of = self.tensors[tile.parameter]
+        if made_of.source is not target.source:
+            is_compared = self.is_certain and made_of.is_by_size and target.source.other is None
             return not is_compared or (not is_same and self.depends_on_tile(own))
         # The last dimension of a value is the last one of the tile that it is stored to.
         ranked = (with_dimensions(mask, len(tile_shape)) for mask in (own, of_value))

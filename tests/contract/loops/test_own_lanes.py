@@ -161,3 +161,46 @@ def test_a_lane_keeps_what_no_element_of_the_round_is_for(application, number, d
     tensors.insert(3, Tensor(0))
     ninetoothed.make(arrangement, application, tuple(tensors))(w, x, z, number, y)
     assert y.tolist() == CASES[application][number]
+
+
+def given_another(x, z, n, y):
+    value = x
+    for _ in range(n):
+        value = z
+    y = value
+
+
+def given_another_while(x, z, n, y):
+    value, k = x, 0
+    while k < n:
+        value = z + 1
+        k += 1
+    y = value
+
+
+def made_in_another_size(x, z, n, y):
+    value = ntl.full((4,), 7.0, ntl.float32)
+    for _ in range(n):
+        value = value + z + 1
+    y = value
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (given_another, [5, 6, 3, 4]),
+        (given_another_while, [6, 7, 3, 4]),
+        (made_in_another_size, [19, 21, 7, 7]),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_lane_is_kept_where_the_tensor_stored_to_is_exempt_from_meeting(application, expected):
+    """What has ``other`` may have more elements than what is stored to it: no call is checked for that."""
+
+    def arrangement(x, z, n, y):
+        return x.tile((4,)), z.tile((4,)), n, y.tile((4,))
+
+    x, z, y = torch.arange(1.0, 5), torch.tensor([5.0, 6.0]), torch.full((4,), OLD)
+    tensors = (Tensor(1), Tensor(1), Tensor(0), Tensor(1, other=0))
+    ninetoothed.make(arrangement, application, tensors)(x, z, 2, y)
+    assert y.tolist() == expected
