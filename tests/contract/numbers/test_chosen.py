@@ -263,3 +263,45 @@ def test_a_literal_beside_a_narrow_scalar_is_of_its_type(application, expected):
         y = torch.full((3,), torch.nan)
         kernel(torch.zeros(3), s, y)
         assert y.tolist() == [value] * 3, s
+
+
+def far(x):
+    """An element that is not there."""
+    return ntl.load(x.data_ptr() + 1000000)
+
+
+def beside_what_moved(x, s, y):
+    y = (ntl.gather(x, ntl.arange(0, 4) ^ s, 0) if s < 1 else 100) + 100
+
+
+def beside_what_is_loaded(x, s, y):
+    y = (100 if s > 0 else ntl.load(x.data_ptr())) + 100
+
+
+def beside_what_is_not_there(x, s, y):
+    y = (far(x) if s > 9 else 100) + (100 if s < 9 else ntl.load(x.data_ptr() + s * 1000000))
+
+
+def behind_or(x, s, y):
+    y = (ntl.max(x, 0).to(ntl.int8) or far(x).to(ntl.int32)) + 100
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"),
+    [
+        (beside_what_moved, -56),
+        (beside_what_is_loaded, -56),
+        (beside_what_is_not_there, -56),
+        (behind_or, 200),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_what_is_not_chosen_gives_its_type_though_it_is_not_loaded(application, expected):
+    kernel = ninetoothed.make(
+        lambda x, s, y: (x.tile((4,)), s, y.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.tensor([1, 2, 3, 100], dtype=torch.int8), torch.zeros(4)
+    kernel(x, 1, y)
+    assert y.tolist() == [expected] * 4

@@ -45,9 +45,9 @@ class Helpers:
         asked = "does more"
         return self._answer(asked, source, True, lambda: self._look(source).has_statements())
 
-    def reaches_memory(self, source: FunctionSource) -> bool:
-        """Whether a function that returns an expression has an effect, or loads through a pointer."""
-        asked = "reaches memory"
+    def has_effect(self, source: FunctionSource) -> bool:
+        """Whether a function that returns an expression does more than read."""
+        asked = "has an effect"
         return self._answer(
             asked, source, True, lambda: not self._look(source).is_harmless(source.tree)
         )

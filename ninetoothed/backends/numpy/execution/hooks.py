@@ -216,7 +216,20 @@ def _choose(test: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
     value = chosen()
     if not isinstance(test, (Tile, Size)):
         return value
-    return _chosen(value, rest())
+    return _chosen(value, _asked_for(False, rest))
+
+
+def _beside(left: Any, on: bool, value: Callable[[], Any]) -> Any:
+    """The operand of ``and`` or ``or`` that stands after ``left``, at which Python may end."""
+    return _asked_for(not _stops(left, on), value)
+
+
+def _asked_for(is_asked: bool, value: Callable[[], Any]) -> Any:
+    """A value; where Python would not ask for it nothing is loaded, and its type alone is of use."""
+    if is_asked:
+        return value()
+    with context.beside():
+        return value()
 
 
 def _chosen(value: Any, other: Any) -> Any:
@@ -407,6 +420,7 @@ _HOOKS: dict[str, Any] = {
     "__and__": _logical("logical_and", True),
     "__or__": _logical("logical_or", False),
     "__choose__": _choose,
+    "__beside__": _beside,
     "__met__": _met,
     "__pick__": _pick,
     "__not__": _not,

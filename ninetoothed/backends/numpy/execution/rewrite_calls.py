@@ -203,22 +203,21 @@ class CallRewriter(ExpressionRewriter):
         return any(map(self._does_more, calls))
 
     def is_harmless(self, node: ast.AST) -> bool:
-        """Whether an expression may be evaluated where Python would not ask for it."""
+        """Whether an expression may be evaluated for its type where Python would not ask for it."""
         parts = list(ast.walk(node))
         if self.does_more(node) or any(isinstance(part, ast.NamedExpr) for part in parts):
             return False
-        return not any(self._reaches_memory(p.func) for p in parts if isinstance(p, ast.Call))
+        return not any(self._has_effect(p.func) for p in parts if isinstance(p, ast.Call))
 
-    def _reaches_memory(self, node: ast.expr) -> bool:
-        """Whether what is called has an effect, or loads through a pointer, itself or in a function."""
+    def _has_effect(self, node: ast.expr) -> bool:
+        """Whether what is called does more than read, itself or in a function."""
         function = self.resolved(node)
         plain = function.fn if is_triton_function(function) else function
         if isinstance(plain, types.FunctionType) and not is_direct(plain):
-            return self.helpers.reaches_memory(sources.read(plain))
+            return self.helpers.has_effect(sources.read(plain))
         name = node.attr if isinstance(node, ast.Attribute) else getattr(function, "name", "")
         operation = operations.find(name)
-        is_effect = operation is not None and operation.effect != "none"
-        return is_effect or name == "load"
+        return operation is not None and operation.effect not in ("none", "reads")
 
     def _does_more(self, node: ast.expr) -> bool:
         """Whether what is called does more than return an expression; yes where it is unknown."""

@@ -242,8 +242,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         node.body, node.orelse = way(node.body), way(node.orelse)
         if not is_value:
             return node
-        nothing = ast.arguments([], [], None, [], [], None, [])
-        ways = [ast.Lambda(nothing, each) for each in (node.body, node.orelse)]
+        ways = map(_delayed, (node.body, node.orelse))
         return trees.placed_at(trees.hook_call(hook, node.test, *ways), node)
 
     def does_more(self, node: ast.AST) -> bool:
@@ -251,7 +250,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         raise NotImplementedError
 
     def is_harmless(self, node: ast.AST) -> bool:
-        """Whether an expression may be evaluated where Python would not ask for it."""
+        """Whether an expression may be evaluated for its type where Python would not ask for it."""
         raise NotImplementedError
 
     def visit_Compare(self, node: ast.Compare) -> Any:
@@ -290,7 +289,10 @@ class ExpressionRewriter(ast.NodeTransformer):
             stops = trees.hook_call(
                 hook, ast.NamedExpr(trees.name_of(left, ast.Store()), result), ast.Constant(on)
             )
+            known = trees.name_of(left), ast.Constant(on)
             joined = value
+            if hook == "__settles__":
+                value = trees.hook_call("__beside__", *known, _delayed(value))
             if hook != "__decides__":
                 joined = trees.hook_call("__and__" if on else "__or__", trees.name_of(left), value)
             result = ast.IfExp(stops, trees.name_of(left), joined)
@@ -340,6 +342,10 @@ class ExpressionRewriter(ast.NodeTransformer):
         """A name that the function does not have."""
         self._count += 1
         return f"__{role}_{self._count}__"
+
+
+def _delayed(value: ast.expr) -> ast.Lambda:
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), value)
 
 
 def _reads_named(node: ast.AST, earlier: Sequence[ast.expr]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape
-from ninetoothed.backends.numpy.language.elements import load_elements, store_elements
+from ninetoothed.backends.numpy.language.elements import load_pointed, store_elements
 from ninetoothed.backends.numpy.values.memory import Memory
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.backends.numpy.values.tile import Tile, as_tile
@@ -59,7 +59,7 @@ class _Box:
     def load_box(self, offsets: _Sizes, checked: Iterable[int], fill: float) -> Tile:
         """The box at ``offsets``, ``fill`` where it is outside."""
         pointer, mask = self.places(offsets, checked)
-        return Tile(load_elements(pointer, mask, self.dtype.numpy.type(fill)), self.dtype)
+        return Tile(load_pointed(pointer, mask, self.dtype.numpy.type(fill)), self.dtype)
 
     def store_box(self, offsets: _Sizes, checked: Iterable[int], value: Tile) -> None:
         """Stores to the box at ``offsets``, where it is inside."""

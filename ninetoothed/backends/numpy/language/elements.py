@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.pointer import PointerTile
 from ninetoothed.language.promotion import refuse
 
@@ -21,6 +22,11 @@ def load_elements(pointer: PointerTile, mask: Any, fill: Any) -> Any:
         return np.broadcast_to(fill, mask.shape)[()]
     located = np.where(mask, memory.locate(offsets, mask, "load"), 0)
     return np.where(mask, memory.array[located], fill)[()]
+
+
+def load_pointed(pointer: PointerTile, mask: Any, fill: Any) -> Any:
+    """`load_elements` where an application says what to point to: none where a type alone is asked for."""
+    return load_elements(pointer, False if context.is_beside() else mask, fill)
 
 
 def broadcast_arrays(function: str, *arrays: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from ninetoothed import threads
 from ninetoothed.backends.numpy.language.blocks import BlockPointer, TensorDescriptor
 from ninetoothed.backends.numpy.language.elements import (
     in_pointer_shape,
-    load_elements,
+    load_pointed,
     store_elements,
 )
 from ninetoothed.backends.numpy.values.pointer import PointerTile
@@ -65,7 +65,7 @@ def load(
         raise refuse("`other` has a meaning only with a `mask`.")
     dtype = source.memory.dtype
     fill = None if other is None else as_tile(other).to(dtype).data
-    return Tile(load_elements(source, _mask(mask), fill), dtype)
+    return Tile(load_pointed(source, _mask(mask), fill), dtype)
 
 
 def store(

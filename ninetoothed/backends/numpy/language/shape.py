@@ -14,6 +14,7 @@ import numpy as np
 
 from ninetoothed.backends.numpy.language.creation import integer, tile_shape, validity_of_shape
 from ninetoothed.backends.numpy.language.identities import exists, in_other_lanes, moved
+from ninetoothed.backends.numpy.values import context
 from ninetoothed.backends.numpy.values.empty import EmptyMask, check_any, empty_mask
 from ninetoothed.backends.numpy.values.tile import Tile, Validity, as_tile
 from ninetoothed.language.dtypes import DType
@@ -247,7 +248,10 @@ def gather(src: Tile, index: Tile, axis: Any) -> Tile:
             )
     # A position that does not exist may be any number, and is none of the source's.
     at = np.where(exists(index), index.data, 0) if index.validity else index.data
-    if np.any((at < 0) | (at >= src.shape[place])):
+    is_outside = (at < 0) | (at >= src.shape[place])
+    if context.is_beside():
+        at = np.where(is_outside, 0, at)
+    elif np.any(is_outside):
         raise refuse(
             f"ntl.gather's index leaves axis {place} of the source, of size {src.shape[place]}."
         )

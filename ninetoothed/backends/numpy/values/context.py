@@ -24,6 +24,7 @@ class _State(threading.local):
     value_of: Callable[[Any], Any] | None = None
     is_wide: bool = False
     is_combining: bool = False
+    is_beside: bool = False
 
 
 _state = _State()
@@ -88,6 +89,21 @@ def combining() -> Iterator[None]:
 def is_combining() -> bool:
     """Whether what runs on this thread is such a function."""
     return _state.is_combining
+
+
+@contextmanager
+def beside() -> Iterator[None]:
+    """What runs on this thread is asked for its type alone, beside what was chosen: nothing is loaded."""
+    before, _state.is_beside = _state.is_beside, True
+    try:
+        yield
+    finally:
+        _state.is_beside = before
+
+
+def is_beside() -> bool:
+    """Whether what runs on this thread is asked for its type alone."""
+    return _state.is_beside
 
 
 def value_of(symbol: Any) -> Any:
