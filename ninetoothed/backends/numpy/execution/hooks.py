@@ -31,7 +31,7 @@ from ninetoothed.backends.numpy.values.operators import (
     truncating_divide,
     truncating_remainder,
 )
-from ninetoothed.backends.numpy.values.rounds import asked, lasting, reached, rounds, turns
+from ninetoothed.backends.numpy.values.rounds import asked, counted, lasting, reached, rounds, turns
 from ninetoothed.backends.numpy.values.size import Size, left_operand, typed
 from ninetoothed.backends.numpy.values.tile import SeveralElementsError, Tile, as_tile
 from ninetoothed.errors import caller_location
@@ -411,6 +411,7 @@ _HOOKS: dict[str, Any] = {
     "__reached__": _note_reached,
     "__rounds__": rounds,
     "__turns__": turns,
+    "__range__": counted,
     "__asked__": _asked,
     "__locals__": locals,
     "__value__": dict.get,

@@ -106,6 +106,8 @@ class CallRewriter(ExpressionRewriter):
         if is_one_of(function, OWN_BUILTINS):
             own = trees.hook_call("__builtin__", ast.Constant(function.__name__))
             node.func = ast.copy_location(own, node.func)
+        if is_one_of(function, (range,)):
+            node.func = ast.copy_location(trees.name_of("__range__"), node.func)
         if is_one_of(function, _OF_OBJECTS) and any(map(self._is_member, node.args[:1])):
             return node
         return self._with_values(node)

@@ -41,7 +41,8 @@ class Rewriter(CallRewriter):
         #: Of the names that hold what others did before, those of others that may stay as they are.
         self._unsure: set[str] = set()
         #: Those of loops that are unrolled.
-        self._unrolled: set[str] = set()
+        #: Of loops that are not spelled as one over a range: what they go over, by the names held before a round.
+        self._unrolled: dict[str, str] = {}
         keys = argument_keys(tree.args)
         assigned = self.assigned()
         self._assigned = {key: name for key, name in keys.items() if name in assigned}
@@ -138,12 +139,13 @@ class Rewriter(CallRewriter):
 
     def visit_For(self, node: ast.For) -> Any:
         is_unrolled, names = self._is_unrolled(node.iter), self.assigned_in(node.body)
-        node.iter = self._turns(node.iter) if is_unrolled else self._rounds(node.iter)
+        turns = self.temporary("turns")
+        node.iter = self._turns(node.iter, turns) if is_unrolled else self._rounds(node.iter)
         first: list[ast.stmt] = []
         node.target = self._target(node.target, first, node)
         before = self._before(names)
         if is_unrolled:
-            self._unrolled |= {*before.values()}
+            self._unrolled |= dict.fromkeys(before.values(), turns)
         elif isinstance(node.target, ast.Name):
             number = hook_call("__lasting__", *map(name_of, [node.target.id] * 2), ast.Constant(""))
             first.append(
@@ -156,9 +158,10 @@ class Rewriter(CallRewriter):
         node.orelse = self._statements(node.orelse)
         return self._held_around(node, before)
 
-    def _turns(self, iterated: ast.expr) -> ast.expr:
-        """What a loop goes over that is not spelled as a range, and may be one."""
-        return placed_at(hook_call("__turns__", self.held(iterated)), iterated)
+    def _turns(self, iterated: ast.expr, name: str) -> ast.expr:
+        """What a loop goes over that is not spelled as a range, and may be one; it gets a name."""
+        turns = hook_call("__turns__", self.held(iterated))
+        return placed_at(ast.NamedExpr(name_of(name, ast.Store()), turns), iterated)
 
     def _rounds(self, iterated: ast.expr) -> ast.expr:
         """The numbers of a loop over a range, of the type that its bounds have together."""
@@ -198,7 +201,7 @@ class Rewriter(CallRewriter):
     def _held_around(self, loop: ast.stmt, before: Mapping[str, str]) -> list[ast.stmt]:
         """A loop, and around it what its names hold where a round had no element for them."""
         kept = self._keep(before, loop)
-        if self._unrolled.isdisjoint(before.values()):
+        if self._unrolled.keys().isdisjoint(before.values()):
             kept += self._end(before, loop)
         return [*self._hold(before, loop), loop, *kept]
 
@@ -285,8 +288,8 @@ class Rewriter(CallRewriter):
 
     def _lasting(self, name: str, held: str) -> ast.expr:
         given = [name_of(name), name_of(held), ast.Constant(name)]
-        how = held not in self._unsure, held in self._unrolled
-        return hook_call("__lasting__", *given, *map(ast.Constant, how))
+        turns = [name_of(self._unrolled[held])] if held in self._unrolled else []
+        return hook_call("__lasting__", *given, ast.Constant(held not in self._unsure), *turns)
 
     def _held(self, name: str, held: str) -> ast.expr:
         """What a name holds before a round; an ellipsis where it held nothing before the loop."""

@@ -8,12 +8,13 @@ other dimensions were given or that an operation handed on.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ninetoothed.backends.numpy.values.empty import EmptyMask
+from ninetoothed.backends.numpy.values.size import Size
 from ninetoothed.backends.numpy.values.tile import (
     FEW_MASKS,
     LoadedMask,
@@ -35,26 +36,44 @@ def rounds(function: Callable[..., Any], *bounds: Any, **keywords: Any) -> Itera
     if isinstance(step, Tile | int) and not step:
         raise ArgumentError(STEP_OF_0)
     numbers = function(*bounds, **keywords)
-    if not isinstance(numbers, range):
-        return numbers
-    own = [as_tile(bound).dtype for bound in bounds]
-    is_wide = any(dtype.bits > 32 or dtype is dtypes.uint32 for dtype in own)
-    dtype = dtypes.int64 if is_wide else dtypes.int32
-    return (Tile.of(number, dtype) for number in numbers)
+    return Counted(numbers, bounds) if isinstance(numbers, range) else numbers
+
+
+class Counted:
+    """A range that the running kernel counts.
+
+    Args:
+        bounds: what it was made of.
+    """
+
+    def __init__(self, numbers: range, bounds: Sequence[Any]) -> None:
+        self._numbers, self._bounds = numbers, bounds
+
+    def __iter__(self) -> Iterator[Tile]:
+        own = [as_tile(bound).dtype for bound in self._bounds]
+        is_wide = any(dtype.bits > 32 or dtype is dtypes.uint32 for dtype in own)
+        dtype = dtypes.int64 if is_wide else dtypes.int32
+        return (Tile.of(number, dtype) for number in self._numbers)
+
+    def __reversed__(self) -> Counted:
+        return Counted(self._numbers[::-1], self._bounds)
+
+
+def counted(*bounds: Any) -> range | Counted:
+    """Python's ``range``: one of the running kernel where a bound is not known before."""
+    numbers = range(*bounds)
+    is_known = not any(isinstance(bound, Tile | Size) for bound in bounds)
+    return numbers if is_known else Counted(numbers, bounds)
 
 
 def turns(items: Any) -> Iterable[Any]:
     """What a loop goes over that is not spelled as a range: of one, the numbers of the running kernel."""
     if not isinstance(items, range):
         return items  # type: ignore[no-any-return]
-    numbers = list(items)
-    is_wide = any(not -(2**31) <= number < 2**31 for number in numbers)
-    return [Tile.of(number, dtypes.int64 if is_wide else dtypes.int32) for number in numbers]
+    return Counted(items, (items.start, items.stop, items.step))
 
 
-def lasting(
-    value: Any, before: Any, name: str, is_assigned: bool = True, is_unrolled: bool = False
-) -> Any:
+def lasting(value: Any, before: Any, name: str, is_assigned: bool = True, turns: Any = None) -> Any:
     """What a variable holds after a round of a loop: a lane without an element keeps what it had.
 
     A number becomes a 0-d tile, as a compiler has it, but in a loop that is unrolled.
@@ -62,20 +81,22 @@ def lasting(
     Args:
         before: what it held before the round; a tuple item by item.
         is_assigned: whether the round is known to assign it; else a number may stay what it is.
-        is_unrolled: whether a round may change its shape and type: it keeps nothing then.
+        turns: of a loop that is not spelled as one over a range, what it goes over: where that is none, a round may
+            change the value's shape and type, and it keeps nothing then.
 
     Raises:
         CompilationError: the round changed its shape or type, which a compiled loop cannot do.
     """
+    is_unrolled = turns is not None and not isinstance(turns, Counted)
     if type(value) in (tuple, list):
         known = before if type(before) is type(value) and len(before) == len(value) else ()
         paired = itertools.zip_longest(value, known)
-        how = is_assigned, is_unrolled
+        how = is_assigned, turns
         return type(value)(lasting(item, was, name, *how) for item, was in paired)
     if type(value) is dict:
         known = before if type(before) is dict and before.keys() == value.keys() else {}
         items = value.items()
-        how = is_assigned, is_unrolled
+        how = is_assigned, turns
         return {key: lasting(item, known.get(key), name, *how) for key, item in items}
     if isinstance(value, (bool, int, float)):
         if is_unrolled or (value is before and not is_assigned):
