@@ -117,7 +117,7 @@ class _Rewriter(ast.NodeTransformer):
     def loop(self, node: ast.For | ast.While) -> None:
         constants = set(self.constants)
         if isinstance(node, ast.While):
-            node.test = _asked(self.visit(node.test))
+            node.test = self.condition(_asked(self.visit(node.test)))
         else:
             assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
             node.iter.args = [self.visit(argument) for argument in node.iter.args]
@@ -126,6 +126,17 @@ class _Rewriter(ast.NodeTransformer):
                 self.constants.add(node.target.id)
         self.block(node.body)
         self.constants = constants
+
+    def condition(self, test: ast.expr) -> ast.expr:
+        """What a ``while`` asks as one truth value of the kernel, which a compiler makes of nothing else."""
+        if is_constant(test, self.constants):
+            return test
+        known = type_of(test)
+        if isinstance(test, ast.BoolOp) and any(
+            is_constant(v, self.constants) for v in test.values
+        ):
+            test = nodes.at(nodes.Logical(op=test.op, values=test.values), test)
+        return test if known.kind == "bool" else _compared(test, ast.NotEq())
 
     # Expressions.
 
