@@ -24,7 +24,7 @@ from typing import Any
 
 from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding import stores, unrolled
-from ninetoothed.passes.padding.branches import Branches, names_in
+from ninetoothed.passes.padding.branches import Branches, TooManyWays, names_in
 from ninetoothed.passes.padding.conditions import Condition, is_partial
 from ninetoothed.passes.padding.rounds import stays_out, without_kept
 from ninetoothed.passes.padding.validity import (
@@ -47,10 +47,20 @@ from ninetoothed.program.types import are_unlike, held, may_be_of_two_types
 
 def run(program: Program) -> Program:
     """The program with padding masked from its reductions."""
+    try:
+        return _masked(program, may_split=True)
+    except TooManyWays:
+        # Then variables say which elements there are, whichever way it went.
+        return _masked(program, may_split=False)
+
+
+def _masked(program: Program, may_split: bool) -> Program:
     needed: frozenset[Any] = frozenset()
+    looks = [0]
     while True:
         draft = Draft(program)
         analysis = _Analysis(draft, needed)
+        analysis.may_split, analysis.looks = may_split, looks
         analysis.block(draft.body)
         if analysis.wanted <= needed:
             return draft.finished(helpers=analysis.helpers)

@@ -1,5 +1,6 @@
 """What a user nests or repeats costs in proportion, or is refused with a located error: work is counted."""
 
+import ast
 import importlib.util
 import itertools
 
@@ -13,6 +14,7 @@ from ninetoothed.backends.numpy.values.tile import Tile
 from ninetoothed.errors import ApplicationError, ArrangementError
 from ninetoothed.language import dtypes
 from ninetoothed.passes import mask_padding
+from ninetoothed.passes.padding import branches as padding_branches
 
 
 @pytest.fixture
@@ -87,7 +89,7 @@ def test_a_loop_that_is_unrolled_too_often_is_refused(application, loop):
         make(_tiled, application(text), (Tensor(1), Tensor(1)))
 
 
-def test_branches_that_give_a_variable_other_padding_are_refused_where_they_are_too_many(
+def test_branches_that_give_a_variable_other_padding_are_copied_only_where_they_are_few(
     application,
 ):
     branches = "".join(
@@ -95,12 +97,31 @@ def test_branches_that_give_a_variable_other_padding_are_refused_where_they_are_
         for k in range(16)
     )
     text = f"def application(x, y, o, n):\n    a = x\n{branches}    o = ntl.sum(a) + x\n"
-    tensors = (*(Tensor(1, dtype="float32") for _ in range(3)), Tensor(0))
+    typed = (*(Tensor(1, dtype="float32") for _ in range(3)), Tensor(0))
 
-    with pytest.raises(ApplicationError, match=r"(?s)too many branches in a row.*if n > \d+"):
+    # There a variable says which elements there are, as where the types are not known yet.
+    for tensors in (typed, (Tensor(1),) * 3 + (Tensor(0),)):
+        program = make(_tiled, application(text), tensors).definition.optimized
+        assert sum(isinstance(node, ast.If) for node in program.nodes()) == 16
+
+
+def test_branches_on_constants_that_give_a_variable_other_padding_are_refused_where_they_are_too_many(
+    application, monkeypatch
+):
+    monkeypatch.setattr(padding_branches, "_MOST_LOOKS", 1024)
+
+    branches = "".join(
+        f"        if k > {k}:\n            a = a + y\n        else:\n            a = {'xyz'[k % 3]} * 2\n"
+        for k in range(16)
+    )
+    text = (
+        "def application(x, y, z, o, n):\n    a = x\n    for k in ntl.static_range(n):\n"
+        f"{branches}        o = ntl.sum(a) + x\n"
+    )
+    tensors = (*(Tensor(1, dtype="float32") for _ in range(4)), Tensor(0, constexpr=True))
+
+    with pytest.raises(ApplicationError, match=r"(?s)too many branches in a row.*if k > \d+"):
         make(_tiled, application(text), tensors).definition.optimized
-    # Where the types are not known yet, a variable says which elements there are: no branch is copied.
-    assert make(_tiled, application(text), (Tensor(1),) * 3 + (Tensor(0),)).definition.optimized
 
 
 def test_a_slice_of_slices_is_as_long_as_they_are_many():

@@ -14,19 +14,23 @@ from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, 
 from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.effects import names_assigned, names_read, statements_of
 from ninetoothed.program.tile_masks import Origin, TileMask, by_kind, is_owned, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
-#: How often what follows an ``if`` may be copied into its branches, rehearsals included.
-_MOST_SPLITS = 4096
+#: How many statements that follow an ``if`` may be looked at once more, for each of its ways or to see whether to.
+_MOST_LOOKS = 16384
+
+
+class TooManyWays(ApplicationError):
+    """What follows branches is looked at for too many ways through them."""
 
 
 class Branches(Carried):
     """What is known after an ``if``.
 
     Attributes:
-        splits: how often statements were copied into branches, rehearsals included.
+        looks: how many statements were looked at once more, rehearsals included.
         indices: the variables that select tiles or elements of them.
         may_split: whether they may be where a condition is not constant.
         later: the variables that the round at hand reads or assigns after the block at hand.
@@ -38,7 +42,7 @@ class Branches(Carried):
 
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
-        self.splits = [0]
+        self.looks = [0]
         self.indices = {
             name
             for node in draft.program.nodes()
@@ -109,7 +113,10 @@ class Branches(Carried):
         assigned = names_assigned([*statement.body, *statement.orelse])
         self.is_certain = False
         untouched = dict(self.untouched)
-        later, self.later = self.later, self.later | names_in(rest)
+        later = self.later
+        if self.starts:
+            # Elsewhere no loop carries anything that it would matter for.
+            self.later = later | names_in(rest)
         self.block(statement.body)
         one, ones = self.known, self.untouched
         self.known, self.untouched = dict(before), untouched
@@ -119,16 +126,15 @@ class Branches(Carried):
         self.keep_ways(statement, assigned, before, one, other)
         self.later, used_later = later, self.later
         met, self.known = self.of_ways(assigned, one, other), other
-        used = assigned & {name for item in rest for name in names_read(item)}
-        differing = {
-            name for name in used & met.keys() if _loses(met[name], one[name], other[name])
-        }
+        differing = {name for name in met if _loses(met[name], one[name], other[name])}
+        if differing:
+            differing &= {name for item in rest for name in names_read(item)}
         is_split = bool(differing) and (
             constant
             or (
                 self.may_split
-                and not self.retypes(assigned, rest, before, met)
-                and (self.is_rehearsal or self.matters(differing, rest, one, other, met))
+                and not self.retypes(statement, assigned, rest, before, met)
+                and (self.is_rehearsal or self.matters(statement, differing, rest, one, other, met))
             )
         )
         if not is_split:
@@ -138,8 +144,7 @@ class Branches(Carried):
             self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
             self.later = later
             return False
-        self.check_splits(statement)
-        copied = [nodes.clone(item) for item in rest]
+        copied = self.copied(rest, statement)
         others, self.untouched = self.untouched, ones
         self.known = one
         self.continued(statement.body, rest)
@@ -247,19 +252,28 @@ class Branches(Carried):
             validity.append(replace(mask, is_moved=any(m.is_moved for m in lost)))
         self.known[target.id] = replace(known, validity=tuple(validity))
 
-    def check_splits(self, statement: ast.If) -> None:
-        """Raise where the copies of what follows such statements, which double with each, are too many."""
-        self.splits[0] += 1
-        if self.splits[0] > _MOST_SPLITS:
-            raise ApplicationError(
+    def copied(self, rest: list[ast.stmt], statement: ast.If) -> list[ast.stmt]:
+        """Copies of what follows an ``if``, which is looked at once more.
+
+        Raises:
+            TooManyWays: where that was done for too many statements; they double with each ``if``.
+        """
+        self.looks[0] += sum(1 for item in rest for _ in statements_of(item))
+        if self.looks[0] > _MOST_LOOKS:
+            raise TooManyWays(
                 "In too many branches in a row a variable gets elements that exist in different places, "
                 "and what follows is looked at for each way through them. Give it elements of the same "
                 "tiles in both branches, or choose between values with `ntl.where`.",
                 nodes.location(statement),
             )
+        return [nodes.clone(item) for item in rest]
 
     def matters(
-        self, names: set[str], rest: list[ast.stmt], *outcomes: Mapping[str, Known]
+        self,
+        statement: ast.If,
+        names: set[str],
+        rest: list[ast.stmt],
+        *outcomes: Mapping[str, Known],
     ) -> bool:
         """Whether the rest becomes another with the masks of one of the outcomes.
 
@@ -270,25 +284,35 @@ class Branches(Carried):
         for known in outcomes:
             rehearsal = self.rehearsal()
             rehearsal.learn(names, {n: known[n].changed() for n in names if n in known})
-            copied = [nodes.clone(item) for item in rest]
+            copied = self.copied(rest, statement)
             rehearsal.block(copied)
             left = [rehearsal.known.get(name, UNKNOWN).validity for name in carried]
             places = tuple(frozenset(mask.place for mask in each) for each in left)
             # What is done on demand shows in what is demanded.
             found.add((key_of(copied), places, frozenset(rehearsal.wanted)))
-        return len(found) > 1
+            if len(found) > 1:
+                return True
+        return False
 
     def retypes(
-        self, assigned: set[str], rest: list[ast.stmt], before: Knowns, met: Knowns
+        self,
+        statement: ast.If,
+        assigned: set[str],
+        rest: list[ast.stmt],
+        before: Knowns,
+        met: Knowns,
     ) -> bool:
         """Whether the rest leaves a variable that there was before an ``if`` another type."""
         names = before.keys() & names_assigned(rest)
         if not names:
             return False
+        if any(before[name].type.dtype is None for name in names):
+            # What is not known may be of two types, whatever the rest leaves.
+            return True
         rehearsal = self.rehearsal()
         rehearsal.may_split = False
         rehearsal.learn(assigned, met)
-        rehearsal.block([nodes.clone(item) for item in rest])
+        rehearsal.block(self.copied(rest, statement))
         return any(
             may_be_of_two_types(before[name].type, rehearsal.known[name].type)
             for name in names & rehearsal.known.keys()

@@ -280,6 +280,8 @@ def with_keys(value: Known, key_of: Callable[[TileMask], Any]) -> Known:
 def with_rank(value: Known, rank: int | None = None) -> Known:
     """The value with the layouts of its masks as long as its shape, or so long."""
     rank = value.rank if rank is None else rank
+    if all(len(mask.layout) >= rank for mask in value.validity):
+        return value
     return replace(value, validity=tuple(with_dimensions(mask, rank) for mask in value.validity))
 
 
