@@ -33,7 +33,8 @@ MODULE_NAMES = frozenset({"gl", "libdevice", "tl", "triton"})
 #: Names that the Program itself may use for Python's own functions, and printers of it for others.
 RESERVED = frozenset({"float", "len", "range"}) | MODULE_NAMES
 
-#: How many copies of statements one kernel takes: a call of a helper or a round of an unrolled loop each.
+#: How many copies of statements one kernel takes: a call of a helper, a round of an unrolled loop, or a statement
+#: behind an `if` that returns in places each.
 MOST_COPIES = 4096
 
 
@@ -153,9 +154,10 @@ class Frame:
         if self.state.copies > MOST_COPIES:
             raise self.error(
                 node,
-                f"More than {MOST_COPIES} calls of helpers and rounds of unrolled loops are put into this "
-                "application one by one. Loop with `range`; where helpers call helpers twice, which "
-                "doubles at each step, keep what one returns in a variable.",
+                f"More than {MOST_COPIES} calls of helpers, rounds of unrolled loops, and statements behind an `if` "
+                "that returns in places are put into this application one by one. Loop with `range`; where helpers "
+                "call helpers twice, which doubles at each step, keep what one returns in a variable; where an `if` "
+                "within an `if` returns, assign to a variable, and return that at the end.",
             )
 
     def at(self, node: nodes.NodeT, origin: ast.AST) -> nodes.NodeT:

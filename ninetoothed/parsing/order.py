@@ -261,3 +261,11 @@ class OrderFrame(Frame):
 
 def _has(value: Any, question: Callable[[ast.AST], bool]) -> bool:
     return isinstance(value, Runtime) and question(value.node)
+
+
+def goes_on(block: Sequence[ast.stmt]) -> bool:
+    """Whether what follows an ``if`` follows one of its ways: not where that ends with `return`."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return goes_on(last.body) or goes_on(last.orelse)
+    return not isinstance(last, ast.Return)

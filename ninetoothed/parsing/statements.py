@@ -10,7 +10,7 @@ from ninetoothed.errors import too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
 from ninetoothed.parsing.operators import set_cells
-from ninetoothed.parsing.order import Bound, Rounds, Step
+from ninetoothed.parsing.order import Bound, Rounds, Step, goes_on
 from ninetoothed.parsing.source import assigned_names, returns_of
 from ninetoothed.parsing.values import (
     Cell,
@@ -26,7 +26,7 @@ from ninetoothed.parsing.values import (
     same,
 )
 from ninetoothed.program.arguments import Given
-from ninetoothed.program.effects import operation_of, reads_memory
+from ninetoothed.program.effects import operation_of, reads_memory, statements_of
 from ninetoothed.program.nodes import LanguageRef, walk
 from ninetoothed.symbols.simplify import is_nonnegative
 
@@ -146,6 +146,8 @@ class StatementFrame(AssignmentFrame):
         test, named = self.expression(condition, node.test), self.given_by(node.test)
         before = self.state.cells()
         after = rest or []
+        if after and goes_on(node.body) and goes_on(node.orelse):
+            self.count_copies(sum(1 for step in after for _ in statements_of(step)), node)
         with self.state.captured() as body:
             set_cells(named[True])
             one = self.run([*node.body, *after])

@@ -89,6 +89,26 @@ def test_a_loop_that_is_unrolled_too_often_is_refused(application, loop):
         make(_tiled, application(text), (Tensor(1), Tensor(1)))
 
 
+def test_returns_of_which_each_doubles_what_follows_are_refused(application):
+    steps = "".join(
+        f"    if n > {k}:\n        if n > {k + 20}:\n            return v * {k}\n        v = v + 1\n"
+        for k in range(16)
+    )
+    text = f"def h(v, n):\n{steps}    return v\ndef application(x, o, n):\n    o = h(x, n)\n"
+
+    with pytest.raises(ApplicationError, match=r"(?s)4096 .*an `if` that returns.*if n > \d+"):
+        make(_tiled, application(text), (Tensor(1), Tensor(1), Tensor(0)))
+
+
+def test_returns_one_after_another_are_no_copies(application):
+    steps = "".join(
+        f"    if n > {k}:\n        v = v + 1\n        return v * {k}\n" for k in range(70)
+    )
+    text = f"def h(v, n):\n{steps}    return v\ndef application(x, o, n):\n    o = h(x, n)\n"
+
+    assert make(_tiled, application(text), (Tensor(1), Tensor(1), Tensor(0))).definition.optimized
+
+
 def test_branches_that_give_a_variable_other_padding_are_copied_only_where_they_are_few(
     application,
 ):
