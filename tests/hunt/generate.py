@@ -176,13 +176,11 @@ class Maker:
         def store() -> Statement:
             return ("store", "y", indices, self.expression(2, "typed"))
 
-        statement = self.within(names, [("y", dim) for dim in range(len(names))], store)
-        return statement
+        return self.within(names, [("y", dim) for dim in range(len(names))], store)
 
     def within(self, names: list[str], counts: list[Any], draw: Callable[[], Statement]) -> Any:
         """Loops within each other around a statement."""
-        state = self.state
-        self.state = state.copy()
+        state, self.state = self.state, self.state.copy()
         for name, count in zip(names, counts):
             self.state.known[name] = constant(0, (len(state.active),), "int32")
             if isinstance(count, tuple):
@@ -200,6 +198,8 @@ class Maker:
 
     def _loop(self) -> Statement | None:
         """A loop, and before it what it accumulates in."""
+        if self.state.before is None and self.choose.random() < 0.1:
+            return probes.passed_on(self)
         levels = [
             (name, dim)
             for name, tensor in self.state.tensors.items()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tests.hunt import places
 from tests.hunt.description import Expression, Parameter, Statement, Step
 from tests.hunt.forms import FORMS, KINDS
-from tests.hunt.reference import evaluate
+from tests.hunt.reference import evaluate, execute
 from tests.hunt.values import WEAK, Ambiguous
 
 if TYPE_CHECKING:
@@ -380,6 +380,40 @@ def _in_turns(maker: Maker) -> tuple[Statement, ...]:
                 body.append(maker.taken(store))
     found = tuple(filter(None, body))
     return found if any(statement[0] == "store" for statement in found) else ()
+
+
+def passed_on(maker: Maker) -> Statement | None:
+    """A loop whose rounds take what the round before has loaded, and load what the next one takes."""
+    choose, counter = maker.choose, maker.fresh("k")
+    names = [name for name, tensor in maker.state.tensors.items() if all(tensor.selections)]
+    names = [name for name in names if maker.state.tensors[name].selections]
+    if not names:
+        return None
+    name = choose.choice(names)
+    sizes = maker.state.tensors[name].selections
+    places = [("number", choose.choice((0, size - 1))) for size in sizes]
+    at = ("name", counter)
+    last = ("number", sizes[0] - 1)
+    index = choose.choice((at, ("form", "-", (), (last, at)), places[0]))
+    taken, given = maker.fresh("a"), maker.fresh("a")
+    first = ("load", name, tuple(places))
+    begun = choose.choice(
+        (first, ("form", "*", (), (first, ("number", 2))), maker.expression(1, "typed"))
+    )
+    before = (("let", taken, begun), ("let", given, first))
+    for statement in before:
+        execute(maker.state, statement)
+
+    def body() -> Statement:
+        value: Expression = ("name", given)
+        if choose.random() < 0.8:
+            form = choose.choice(("maximum", "minimum", "+", "-", "*"))
+            value = ("form", form, (), (("name", taken), value))
+        load = ("load", name, (index, *places[1:]))
+        return ("group", (("let", taken, value), ("let", given, load)))
+
+    loop = maker.within([counter], [(name, 0)], body)
+    return ("group", (*before, loop))
 
 
 #: What computes and stores, by the family; other families draw it at random.

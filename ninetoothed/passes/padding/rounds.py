@@ -93,7 +93,7 @@ class Carried(Values):
         self.wanted |= {
             mask.wanted
             for mask in after.validity
-            if mask.wanted and mask.place not in places and _says_where(mask.wanted, loop)
+            if mask.wanted and mask.place not in places and _says_where(mask.wanted, (loop, name))
         }
         new = new_masks(before, after)
         rest = tuple(map(without_lasting, (m for m in after.validity if m not in new)))
@@ -346,8 +346,9 @@ class Carried(Values):
         return any(mask.origin.names & {*self.carried, *self.rounds} for mask in validity)
 
 
-def _says_where(wish: Any, loop: Any) -> bool:
-    return wish[0] in ("way", "chosen") or (wish[0] == "either" and wish[1] != loop)
+def _says_where(wish: Any, own: Any) -> bool:
+    """Whether a wish is for what says where values of another variable than a loop's own exist."""
+    return wish[0] in ("way", "chosen") or (wish[0] == "either" and wish[1:3] != own)
 
 
 def _followed(mask: TileMask) -> Dimensions:
