@@ -290,7 +290,7 @@ def of_offered(maker: Maker) -> tuple[Statement, ...]:
     if tensors["y"].selections:
         return _in_turns(maker)
     if tensors["x"].selections:
-        return _summed(maker)
+        return _passed(maker) if maker.choose.random() < 0.3 else _summed(maker)
     stored = maker.taken(lambda: ("store", "y", (), _of_windows(maker)))
     return (stored,) if stored else ()
 
@@ -357,6 +357,16 @@ def _summed(maker: Maker) -> tuple[Statement, ...]:
 
     body.append(maker.taken(stored))
     return tuple(filter(None, body)) if body[-1] else ()
+
+
+def _passed(maker: Maker) -> tuple[Statement, ...]:
+    """What rounds take from each other, stored as it is: such a store asks no masks of what was loaded."""
+    loop = maker.taken(lambda: passed_on(maker))
+    if loop is None:
+        return ()
+    value = ("name", loop[1][0][1])
+    stored = maker.taken(lambda: ("store", "y", (), value))
+    return (loop, stored) if stored else ()
 
 
 def _in_turns(maker: Maker) -> tuple[Statement, ...]:
