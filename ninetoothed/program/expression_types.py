@@ -16,7 +16,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
-from ninetoothed.program.operands import SIGNS, no_position, no_value, refusal
+from ninetoothed.program.operands import SIGNS, are_one, compared, no_position, no_value, refusal
 from ninetoothed.program.operation_types import type_of_call
 from ninetoothed.program.typed_calls import COMPUTED, Call, no_member, several, shown, uncomputed
 from ninetoothed.program.types import (
@@ -249,11 +249,10 @@ class Expressions:
     def _compare(self, node: ast.Compare) -> ValueType:
         operands = [self.of(each) for each in (node.left, *node.comparators)]
         self.require_width(node, *operands)
-        if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-            return replace(TRUTH, shape=())
-        if not all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
-            self.require_value(node.left, *node.comparators)
-        return replace(TRUTH, shape=self.together(node, operands, "comparison (<, ==, ...)"))
+        self.require_value(*compared(node, self.constants))
+        is_identity = isinstance(node.ops[0], ast.Is | ast.IsNot)
+        shape = () if is_identity else self.together(node, operands, "comparison (<, ==, ...)")
+        return replace(TRUTH, shape=shape, number=are_one(node, self.dtype_of))
 
     def _several(self, node: ast.BoolOp) -> ValueType:
         operands = [self.of(value) for value in node.values]

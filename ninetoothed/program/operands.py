@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
@@ -14,7 +14,7 @@ from ninetoothed.language.promotion import (
     loses_signs,
     scalar_dtype,
 )
-from ninetoothed.program.constancy import is_constant_symbol
+from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.nodes import DTypeRef, ElementType, LanguageRef
 from ninetoothed.program.types import ValueType
 from ninetoothed.symbols.expr import Symbol
@@ -50,6 +50,43 @@ def no_value(node: ast.expr) -> str:
     if isinstance(node, LanguageRef):
         return f"`ntl.{node.name}`"
     return "a tuple" if isinstance(node, ast.Tuple) else ""
+
+
+def compared(node: ast.Compare, constants: Collection[str]) -> list[ast.expr]:
+    """What must be a tile or a number in a comparison.
+
+    Whether a value is a text or a tuple Python answers, and of what is no constant no compiler.
+    """
+    operands, (op, *_) = [node.left, *node.comparators], node.ops
+    if isinstance(op, ast.Is | ast.IsNot):
+        return []
+    if not isinstance(op, ast.Eq | ast.NotEq):
+        return operands
+    if all(is_constant(each, constants) for each in operands):
+        return []
+    return [each for each in operands if isinstance(each, ast.Tuple) or _is_text(each)]
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def are_one(node: ast.Compare, dtype_of: Callable[[str], DType | None]) -> bool | None:
+    """Whether two element types are as a comparison asks; None where it is of others, or they are not known.
+
+    Args:
+        dtype_of: the element type of a parameter's tensor, where it is known.
+    """
+
+    def dtype(part: ast.expr) -> DType | None:
+        if isinstance(part, ElementType):
+            return dtype_of(part.parameter)
+        return part.dtype if type(part) is DTypeRef else None
+
+    one, other = dtype(node.left), dtype(node.comparators[0])
+    if one is None or other is None:
+        return None
+    return (one is other) is isinstance(node.ops[0], ast.Eq | ast.Is)
 
 
 def no_position(value: ValueType) -> str:

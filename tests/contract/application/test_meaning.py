@@ -249,6 +249,14 @@ def a_type_as_a_factor(x, n, y):
     y = x * ntl.float32
 
 
+def compared_with_a_string(x, n, y):
+    y = ntl.where(x == "x", x, 0)
+
+
+def compared_with_a_pair(x, n, y):
+    y = x if n != (1, 2) else 0
+
+
 def a_pair_stored_to_elements(x, n, y):
     y[1:] = 1, 2
 
@@ -278,6 +286,8 @@ def a_row_for_each_element(x, n, y):
         (nothing_stored, "A tile or a number is needed here, but got None"),
         (a_string_added, "A tile or a number is needed here, but got '1'"),
         (a_type_as_a_factor, "A tile or a number is needed here, but got the type float32"),
+        (compared_with_a_string, "A tile or a number is needed here, but got 'x'"),
+        (compared_with_a_pair, "A tile or a number is needed here, but got a tuple"),
         (a_pair_stored_to_elements, "A tile or a number is needed here, but got a tuple"),
         (a_row_for_each_element, "cannot be stored to elements of `y`, which is of shape"),
     ],

@@ -276,6 +276,10 @@ def by_what_a_type_tells_in_8_bits(x, y):
     y = x.to(ntl.float8e5) + (1.5 if x.dtype.is_floating() else 2.5)
 
 
+def by_what_a_type_is_in_8_bits(x, y):
+    y = x.to(ntl.float8e5) * (2.0 if x.dtype == ntl.float32 else 2.5)
+
+
 def by_a_width_in_8_bits(x, y):
     y = x.to(ntl.float8e5) * x.dtype.primitive_bitwidth
 
@@ -377,6 +381,7 @@ def filled_in_8_bits(x, y):
         (mapped_beside_8_bits, r"no device computes with them"),
         (chosen_beside_8_bits, r"no device computes with them"),
         (by_what_a_type_tells_in_8_bits, r"no device computes with them"),
+        (by_what_a_type_is_in_8_bits, r"no device computes with them"),
         (by_a_width_in_8_bits, r"no device computes with them"),
         (by_a_size_in_8_bits, r"no device computes with them"),
         (chosen_beside_what_a_type_tells, r"no device computes with them"),
