@@ -139,7 +139,7 @@ class _Analysis(Branches):
             and isinstance(statement.targets[0], ast.Name)
             and not is_constant(choice.test, self.constants)
             and not (has_effect(choice.body) or has_effect(choice.orelse))
-            and are_unlike(one.type, other.type)
+            and (are_unlike(one.type, other.type) or _is_literal(one) is not _is_literal(other))
         )
 
     def retypes_target(self, statement: ast.stmt) -> bool:
@@ -376,6 +376,11 @@ def _as_branches(statement: ast.stmt) -> ast.If:
         targets = [nodes.clone(target) for target in statement.targets]
         blocks.append([nodes.at(ast.Assign(targets=targets, value=value), statement)])
     return nodes.at(ast.If(test=choice.test, body=blocks[0], orelse=blocks[1]), statement)
+
+
+def _is_literal(known: Known) -> bool:
+    """Whether a value takes the type of what it is chosen beside."""
+    return known.type.number is not None
 
 
 def _is_named(node: ast.expr, target: ast.expr) -> bool:

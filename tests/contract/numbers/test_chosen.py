@@ -305,3 +305,25 @@ def test_what_is_not_chosen_gives_its_type_though_it_is_not_loaded(application, 
     x, y = torch.tensor([1, 2, 3, 100], dtype=torch.int8), torch.zeros(4)
     kernel(x, 1, y)
     assert y.tolist() == [expected] * 4
+
+
+def beside_an_element(x, s, y):
+    y = (100 if s > 0 else x[s]) + 100
+
+
+def beside_an_element_in_a_variable(x, s, y):
+    value = x[s] * 1 if s < 1 else 100
+    y = x * 0 + value + 100
+
+
+@pytest.mark.parametrize("application", [beside_an_element, beside_an_element_in_a_variable])
+def test_beside_an_element_it_has_its_type_whether_that_is_there_or_not(application):
+    kernel = ninetoothed.make(
+        lambda x, s, y: (x.tile((4,)), s, y.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.tensor([1, 2, 3, 100], dtype=torch.int8), torch.zeros(4)
+    for s, expected in ((0, 101), (3, -56), (11, -56)):
+        kernel(x, s, y)
+        assert y.tolist() == [expected] * 4

@@ -246,7 +246,9 @@ def _chosen(value: Any, other: Any) -> Any:
     is_one = type(value) is type(other) and type(value) is not Size
     if not any(are_tiles) and is_one and value == other:
         return value
-    return _function("where")(Tile.of(True, dtypes.bool), *both)
+    made = _function("where")(Tile.of(True, dtypes.bool), *both)
+    # Of numbers the one that is chosen says whether it exists, beside a tile both do.
+    return made if made.ndim else Tile(made.data, made.dtype, as_tile(value).validity)
 
 
 def _met(test: Any, value: Any, before: Any = None) -> Any:
