@@ -60,7 +60,8 @@ def _masked(program: Program, may_split: bool) -> Program:
     while True:
         draft = Draft(program)
         analysis = _Analysis(draft, needed)
-        analysis.may_split, analysis.looks = may_split, looks
+        analysis.may_split = analysis.counts_rounds = may_split
+        analysis.looks = looks
         analysis.block(draft.body)
         if analysis.wanted <= needed:
             return draft.finished(helpers=analysis.helpers)
@@ -254,6 +255,8 @@ class _Analysis(Branches):
             rehearsal.later = frozenset()
             if isinstance(statement, ast.For):
                 rehearsal.enter(statement)
+            if self.counts_rounds:
+                self.look(statement.body)
             rehearsal.block([nodes.clone(item) for item in statement.body])
             after = {
                 name: self.after_round(name, begun[name], rehearsal.known[name], rounds)

@@ -65,6 +65,7 @@ class Inference(Expressions):
 
     Attributes:
         called: what these are called with, whichever call it is.
+        lasting: by loop, what it was asked of when it was walked last, and what its variables are then.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Inference(Expressions):
         super().__init__(parameters, given, is_checked, sizes)
         self.helpers = helpers or {}
         self.called: dict[str, tuple[ValueType, ...]] = {}
+        self.lasting: dict[ast.stmt, tuple[Any, dict[str, ValueType]]] = {}
 
     def block(self, body: list[ast.stmt]) -> None:
         for statement in body:
@@ -289,8 +291,13 @@ class Inference(Expressions):
         self.known = _both(one, other)
 
     def _loop(self, node: ast.For | ast.While) -> None:
-        """A loop's variables are what they are before it and after each round."""
-        constants = set(self.constants)
+        """A loop's variables are what they are before it and after each round: of one around it, found once."""
+        constants, names = set(self.constants), names_read(node) | names_assigned([node])
+        used = {name: self.known[name] for name in names & self.known.keys()}
+        asked = used, names & constants, self.is_checked
+        if node in self.lasting and self.lasting[node][0] == asked:
+            self.known |= self.lasting[node][1]
+            return
         if isinstance(node, ast.For):
             assert isinstance(node.iter, ast.Call)
             self.of(node.iter)
@@ -311,6 +318,7 @@ class Inference(Expressions):
                 break
             known = lasting
         self.known, self.constants = known, constants
+        self.lasting[node] = asked, {name: known[name] for name in used}
 
     def enter(self, node: ast.For | ast.While) -> bool:
         """A round begins; whether the loop is none of the running kernel."""

@@ -15,6 +15,7 @@ from ninetoothed.errors import ApplicationError, ArrangementError
 from ninetoothed.language import dtypes
 from ninetoothed.passes import mask_padding
 from ninetoothed.passes.padding import branches as padding_branches
+from ninetoothed.program.inference import Inference
 
 
 @pytest.fixture
@@ -69,6 +70,28 @@ def test_loops_in_loops_are_looked_at_a_few_times_each(application, monkeypatch,
     make(_tiled, application(text), (Tensor(1), Tensor(1), Tensor(0))).definition.optimized
 
     assert len(seen) <= 2 * depth + 8
+
+
+def test_types_of_loops_in_loops_are_found_a_few_times_each(application, monkeypatch):
+    seen = []
+    enter = Inference.enter
+    monkeypatch.setattr(
+        Inference, "enter", lambda self, loop: (seen.append(loop), enter(self, loop))[1]
+    )
+    lines = [
+        line
+        for d in range(16)
+        for line in (
+            f"{'    ' * (d + 1)}c{d} = 0",
+            f"{'    ' * (d + 1)}while c{d} < n:",
+            f"{'    ' * (d + 2)}c{d} = c{d} + 1",
+        )
+    ]
+    text = "def application(x, o, n):\n" + "\n".join(lines) + "\n    o = x\n"
+
+    make(_tiled, application(text), (Tensor(1), Tensor(1), Tensor(0)))
+
+    assert len(seen) <= 3 * 16
 
 
 def test_helpers_that_double_at_each_step_are_refused(application):
@@ -128,8 +151,7 @@ def test_branches_that_give_a_variable_other_padding_are_copied_only_where_they_
 def test_branches_on_constants_that_give_a_variable_other_padding_are_refused_where_they_are_too_many(
     application, monkeypatch
 ):
-    monkeypatch.setattr(padding_branches, "_MOST_LOOKS", 1024)
-
+    monkeypatch.setattr(padding_branches, "_MOST_LOOKS", 5000)
     branches = "".join(
         f"        if k > {k}:\n            a = a + y\n        else:\n            a = {'xyz'[k % 3]} * 2\n"
         for k in range(16)

@@ -14,12 +14,12 @@ from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, 
 from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import names_assigned, names_read, statements_of
+from ninetoothed.program.effects import names_assigned, names_read
 from ninetoothed.program.tile_masks import Origin, TileMask, by_kind, is_owned, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
-#: How many statements that follow an ``if`` may be looked at once more, for each of its ways or to see whether to.
-_MOST_LOOKS = 16384
+#: How many nodes of what follows an ``if`` may be looked at once more, for each of its ways or to see whether to.
+_MOST_LOOKS = 80000
 
 
 class TooManyWays(ApplicationError):
@@ -30,14 +30,15 @@ class Branches(Carried):
     """What is known after an ``if``.
 
     Attributes:
-        looks: how many statements were looked at once more, rehearsals included.
+        looks: how many nodes were looked at once more, rehearsals included.
         indices: the variables that select tiles or elements of them.
-        may_split: whether they may be where a condition is not constant.
+        may_split: whether what follows one may be copied into its ways where its condition is not constant.
+        counts_rounds: whether what loops are rehearsed counts too.
         later: the variables that the round at hand reads or assigns after the block at hand.
     """
 
     is_rehearsal = False
-    may_split = True
+    may_split = counts_rounds = True
     later: frozenset[str] = frozenset()
 
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
@@ -256,9 +257,9 @@ class Branches(Carried):
         """Copies of what follows an ``if``, which is looked at once more.
 
         Raises:
-            TooManyWays: where that was done for too many statements; they double with each ``if``.
+            TooManyWays: where that was done for too many nodes; they double with each ``if``.
         """
-        self.looks[0] += sum(1 for item in rest for _ in statements_of(item))
+        self.look(rest)
         if self.looks[0] > _MOST_LOOKS:
             raise TooManyWays(
                 "In too many branches in a row a variable gets elements that exist in different places, "
@@ -267,6 +268,9 @@ class Branches(Carried):
                 nodes.location(statement),
             )
         return [nodes.clone(item) for item in rest]
+
+    def look(self, statements: list[ast.stmt]) -> None:
+        self.looks[0] += sum(1 for item in statements for _ in nodes.walk(item))
 
     def matters(
         self,
