@@ -118,6 +118,16 @@ class Origin:
 NOWHERE = Origin(ast.Constant(value=None), ast.Pass())
 
 
+def changed(mask: TileMask, **fields: Any) -> TileMask:
+    """The mask with other fields; itself where it has these, as most have."""
+    own = mask.__dict__
+    return (
+        mask
+        if all(own[name] == value for name, value in fields.items())
+        else replace(mask, **fields)
+    )
+
+
 def with_dimensions(mask: TileMask, rank: int) -> TileMask:
     """The mask with dimensions in front, up to so many."""
     missing = rank - len(mask.layout)

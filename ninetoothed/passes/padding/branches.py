@@ -127,9 +127,7 @@ class Branches(Carried):
         self.keep_ways(statement, assigned, before, one, other)
         self.later, used_later = later, self.later
         met, self.known = self.of_ways(assigned, one, other), other
-        differing = {name for name in met if _loses(met[name], one[name], other[name])}
-        if differing:
-            differing &= {name for item in rest for name in names_read(item)}
+        differing = _read_of({n for n in met if _loses(met[n], one[n], other[n])}, rest)
         is_split = bool(differing) and (
             constant
             or (
@@ -374,6 +372,16 @@ class Branches(Carried):
 def names_in(body: list[ast.stmt]) -> frozenset[str]:
     """The variables that statements read or assign."""
     return frozenset(names_assigned(body).union(*(names_read(item) for item in body)))
+
+
+def _read_of(names: set[str], body: list[ast.stmt]) -> set[str]:
+    """Those of some variables that statements read; it is not looked on where all are found."""
+    found: set[str] = set()
+    for item in body:
+        if len(found) == len(names):
+            break
+        found |= names & names_read(item)
+    return found
 
 
 def _lost_by_kind(one: Known, other: Known) -> list[tuple[bool, tuple[TileMask, ...]]]:

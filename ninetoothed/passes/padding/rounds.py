@@ -19,6 +19,7 @@ from ninetoothed.program.tile_masks import (
     TileMask,
     asked_by_store,
     by_kind,
+    changed,
     of_kind,
     with_dimensions,
 )
@@ -57,7 +58,7 @@ class Carried(Values):
             return value
         before = self.untouched.get(target.id)
         validity = tuple(
-            replace(mask, is_kept=mask.is_kept and (before is None or _followed(mask) in before))
+            changed(mask, is_kept=mask.is_kept and (before is None or _followed(mask) in before))
             for mask in with_rank(value).validity
         )
         self.untouched[target.id] = frozenset(_followed(mask) for mask in validity if mask.is_kept)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ninetoothed.program import types
 from ninetoothed.program.nodes import ElementRef, TileRef, Within
-from ninetoothed.program.tile_masks import TileMask, with_dimensions
+from ninetoothed.program.tile_masks import TileMask, changed, with_dimensions
 from ninetoothed.program.types import Shape, ValueType, are_same, differ, is_one
 from ninetoothed.records import dataclass
 
@@ -127,7 +127,7 @@ def joined(operands: Sequence[Known], zero_of: str = "none") -> Known:
                 is_zero = _is_zero(place, operands, aligned, zero_of)
                 is_lowest = place in lowest
                 there = [each[place] for each in aligned if place in each]
-                validity[place] = replace(
+                validity[place] = changed(
                     mask,
                     is_zero=is_zero,
                     is_lowest=is_lowest,
@@ -215,7 +215,7 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
         return Known(common, items=items, false_at=false_at)
     others = {mask.place: mask for mask in other.validity}
     validity = tuple(
-        replace(
+        changed(
             mask,
             is_zero=mask.is_zero and others[mask.place].is_zero,
             is_lowest=mask.is_lowest and others[mask.place].is_lowest,
@@ -272,7 +272,7 @@ def trailing(place: Any) -> Any:
 
 def with_keys(value: Known, key_of: Callable[[TileMask], Any]) -> Known:
     """A value whose masks have other keys; of places it is not known any more what holds there."""
-    validity = tuple(replace(mask, key=key_of(mask)) for mask in value.validity)
+    validity = tuple(changed(mask, key=key_of(mask)) for mask in value.validity)
     items = value.items and tuple(with_keys(item, key_of) for item in value.items)
     return replace(value, validity=validity, items=items, false_at=frozenset(), below=frozenset())
 
