@@ -147,7 +147,8 @@ class StatementFrame(AssignmentFrame):
         before = self.state.cells()
         after = rest or []
         if after and goes_on(node.body) and goes_on(node.orelse):
-            self.count_copies(sum(1 for step in after for _ in statements_of(step)), node)
+            written = [step for step in after if isinstance(step, ast.stmt)]
+            self.count_copies(sum(len(list(statements_of(step))) for step in written), node)
         with self.state.captured() as body:
             set_cells(named[True])
             one = self.run([*node.body, *after])
