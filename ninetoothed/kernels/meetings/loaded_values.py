@@ -22,7 +22,7 @@ from ninetoothed.symbols.expr import Symbol
 
 #: In a layout, in the place of a tile's dimension: the first and the second of what was joined.
 HALVES = (-1, -2)
-#: In how many ways a value may have come to a tile; of those that ask the most conditions no more is followed. Where
+#: In how many ways a value may have come to a tile; beyond, it is taken to have come there whatever is decided. Where
 #: two variables change places in one branch after another, each doubles them.
 _MOST_WAYS = 64
 
@@ -279,6 +279,11 @@ def _without_implied(masks: Iterable[TileMask]) -> Iterator[TileMask]:
     left: _Ways = {}
     for mask in sorted(masks, key=lambda mask: len(mask.key.loops)):
         own = left.setdefault(_tile_of(mask), [])
-        if len(own) < _MOST_WAYS and not _is_implied(mask, left):
-            own.append(mask)
+        if _is_implied(mask, left):
+            continue
+        if len(own) == _MOST_WAYS:
+            loops = tuple(loop for loop in mask.key.loops if loop.decision is None)
+            mask = replace(mask, key=replace(mask.key, loops=loops))
+            own[:] = [each for each in own if not {*each.key.loops}.issuperset(loops)]
+        own.append(mask)
     return itertools.chain(*left.values())
