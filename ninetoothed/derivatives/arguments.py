@@ -6,7 +6,6 @@ import ast
 from typing import Any
 
 from ninetoothed.language.operations import Operation
-from ninetoothed.program.nodes import LanguageRef
 
 
 def is_axis(entry: ast.expr) -> bool:
@@ -18,7 +17,7 @@ def is_axis(entry: ast.expr) -> bool:
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
     """The positional arguments of a call, a method's value first."""
-    own = [] if isinstance(call.func, LanguageRef) else [call.func.value]  # type: ignore[attr-defined]
+    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
     return [*own, *call.args]
 
 

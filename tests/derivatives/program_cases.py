@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +105,10 @@ def whole(*tensors: Any) -> tuple[Any, ...]:
     return tuple(tensor.tile((-1,) * tensor.ndim) for tensor in tensors)
 
 
+def squares_of_16(*tensors: Any) -> tuple[Any, ...]:
+    return tuple(tensor.tile((16, 16)) for tensor in tensors)
+
+
 def tiles_of_four(*tensors: Any) -> tuple[Any, ...]:
     return tuple(tensor.tile((4,)).tile((-1,)) for tensor in tensors)
 
@@ -114,6 +119,7 @@ X_0, Y_0, POSITIVE_0 = X.clone(), Y.clone(), POSITIVE.clone()
 X_0[:4] = Y_0[2:6] = POSITIVE_0[:5] = 0
 EXPONENTS = torch.tensor([0.0, 1.0, 2.0, 0.5, 3.0] + [1.5] * 16, dtype=torch.float64)
 MATRIX, SQUARE = numbers(5, 7), numbers(4, 4)
+SOME, TOKENS = numbers(5, 7, seed=4), numbers(12, 9)
 
 
 # Methods, and what chooses.
@@ -168,6 +174,45 @@ def power_of_zero(y, output):
 
 def angle(x, y, output):
     output = ntl.libdevice.atan2(x, y)  # noqa: F841
+
+
+# Infinities.
+
+
+LOWEST = -math.inf
+
+
+def softmax_of_some(x, y, output):
+    kept = ntl.where(y > 0, x, float("-inf"))
+    value = ntl.exp(kept - ntl.max(kept, axis=1)[:, None])
+    output = value / ntl.sum(value, axis=1)[:, None]  # noqa: F841
+
+
+def of_softmax_of_some(x, y):
+    return x.masked_fill(y <= 0, LOWEST).softmax(1) + y * 0
+
+
+def causal_attention(q, k, v, output):
+    scores = ntl.dot(q, ntl.trans(k))
+    rows, columns = q.offsets(0), k.offsets(0)
+    scores = ntl.where(columns[None, :] <= rows[:, None], scores, LOWEST)
+    value = ntl.exp(scores - ntl.max(scores, axis=1)[:, None])
+    output = ntl.dot(value / ntl.sum(value, axis=1)[:, None], v)  # noqa: F841
+
+
+def of_causal_attention(q, k, v):
+    above = torch.ones(len(q), len(k), dtype=torch.bool).triu(1)
+    return (q @ k.T).masked_fill(above, LOWEST).softmax(1) @ v
+
+
+def clamped_on_one_side(x, output):
+    output = ntl.clamp(x, LOWEST, 1.0) * ntl.clamp(x, -1.0, math.inf)  # noqa: F841
+
+
+def the_largest_yet(x, output):
+    most = ntl.full((4,), LOWEST, dtype=ntl.float64)
+    most = ntl.maximum(most, ntl.max(x, axis=1))
+    output = ntl.exp(x - most[:, None]) * x  # noqa: F841
 
 
 # What reverses.
@@ -301,6 +346,16 @@ PROGRAMS: dict[str, Program] = {
         power_of_zero, lambda y: torch.pow(torch.zeros_like(y), y), (POSITIVE,), **_AT_0
     ),
     "atan2 of 0": Program(angle, torch.atan2, (X_0, Y_0), **_AT_0),
+    "softmax of some": Program(softmax_of_some, of_softmax_of_some, (SOME, MATRIX), whole),
+    "causal attention": Program(
+        causal_attention, of_causal_attention, (TOKENS, TOKENS + 1, TOKENS - 1), squares_of_16
+    ),
+    "clamp by infinities": Program(
+        clamped_on_one_side, lambda x: x.clamp(max=1) * x.clamp(min=-1), (X,)
+    ),
+    "a maximum begun by infinity": Program(
+        the_largest_yet, lambda x: torch.exp(x - x.amax(1)[:, None]) * x, (SQUARE,), whole
+    ),
     "flip": Program(reversed_twice, by_blocks(lambda x: x.flip(0) * 2), (X,)),
     "flip of whole tiles": Program(
         reversed_twice, by_blocks(lambda x: x.flip(0) * 2), (numbers(32),)
