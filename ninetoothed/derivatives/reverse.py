@@ -216,7 +216,9 @@ class Reverse:
             value = rules.template("-g", g=gradient.expression)
             gradient = replace(gradient, expression=value)
         part = rules.narrowed(gradient, tape.name(item.target), item.dims, item.operand)
-        part = replace(part, under=gradient.under, beyond=gradient.beyond)
+        # A sum keeps what it has where what is added does not exist.
+        is_exact = not item.operand.dims
+        part = replace(part, is_exact=is_exact, under=gradient.under, beyond=gradient.beyond)
         self._give(item.operand, self._left_out(item, item.operand, part), depth)
 
     def _give(self, operand: tape.Operand, part: tape.Gradient, depth: int) -> None:

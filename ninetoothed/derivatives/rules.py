@@ -229,7 +229,9 @@ def _dot(operation: Operation, call: ast.Call) -> Rule:
         return template("trans(a)", a=operand.expression)
 
     def parts(step: Step, gradient: Gradient) -> Parts:
-        found = spread(gradient, step.result, step.dims)
+        # Where a factor does not exist, a product leaves the other one out.
+        is_whole = _is_whole(gradient.dims, step.dims)
+        found = gradient if is_whole else spread(gradient, step.result, step.dims)
         left, right = step.operands[:2]
         for factor, place, lines in ((left, -1, "columns"), (right, -2, "rows")):
             size = step.dims[place]
@@ -242,10 +244,10 @@ def _dot(operation: Operation, call: ast.Call) -> Rule:
         # The factors of a product have one element type, that which the forward product took.
         if left.name is not None:
             value = template("cast(g, b.dtype)", g=found.expression, b=right.expression)
-            yield 0, Gradient(product(value, turned(right)), left.dims or (), True)
+            yield 0, Gradient(product(value, turned(right)), left.dims or (), found.is_exact)
         if right.name is not None:
             value = template("cast(g, a.dtype)", g=found.expression, a=left.expression)
-            yield 1, Gradient(product(turned(left), value), right.dims or (), True)
+            yield 1, Gradient(product(turned(left), value), right.dims or (), found.is_exact)
         if len(step.operands) > 2 and step.operands[2].name is not None:
             yield 2, gradient
 

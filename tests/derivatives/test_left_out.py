@@ -209,3 +209,21 @@ def test_an_input_alone_is_loaded_no_more_than_it_was():
     text = str(kernel.backward(wrt=("x",)).definition.program)
 
     assert "= x\n" not in text and "range(" not in text
+
+
+@pytest.mark.parametrize("size", [12, 9])
+def test_a_number_is_not_added_where_a_round_has_no_element(size):
+    def arrangement(x, w, output):
+        return x.tile((4,)).tile((3,)), w.tile((-1,)), output.tile((4,))
+
+    def application(x, w, output):
+        total = ntl.zeros((4,), dtype=ntl.float64)
+        number = ntl.sum(w)
+        for k in range(x.shape[0]):
+            total += x[k] + number
+        output = total  # noqa: F841
+
+    outputs = {"output": ((4,), ninetoothed.float64)}
+    operator = made(application, arrangement, (Tensor(1), Tensor(1), Tensor(1)), outputs)
+
+    assert gradcheck(operator, (numbers(size), numbers(5)))
