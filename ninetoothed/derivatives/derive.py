@@ -22,7 +22,7 @@ from ninetoothed.derivatives.accesses import (
 )
 from ninetoothed.derivatives.arranging import arranged_as, sizes_of, symbols_of, unexpanded
 from ninetoothed.derivatives.exchange import Exchange, ExchangeError, regrouped
-from ninetoothed.derivatives.record import Recorder
+from ninetoothed.derivatives.record import Recorder, with_rounds_as_loops
 from ninetoothed.derivatives.redefined import redefined
 from ninetoothed.derivatives.reverse import needed
 from ninetoothed.derivatives.saving import backwards, decide_sums
@@ -171,7 +171,7 @@ class _Deriving:
         self.definition, self.wrt, self.hidden = definition, wrt, hidden
         self.beside, self.equal, self.parts = beside, equal or {}, parts
         self.saved, self.is_strict = saved or {}, is_strict
-        self.program = without_idle_rounds(definition.program)
+        self.program = with_rounds_as_loops(without_idle_rounds(definition.program))
         self.atomic: set[str] = set()
         self.is_atomic = atomic
         self.name = name or f"{definition.name}_backward"

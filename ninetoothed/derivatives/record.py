@@ -7,15 +7,26 @@ rounds must not depend on each other, but for sums that nothing in the loop read
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ninetoothed.derivatives import rules, tape
 from ninetoothed.derivatives.arguments import argument
 from ninetoothed.derivatives.rounds import Access
 from ninetoothed.derivatives.values import Values, rule_name
+from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program import effects
 from ninetoothed.program.frozen import is_exactly
-from ninetoothed.program.nodes import Load, SourcePointer, SourceStore, Store, TileRef, clone, walk
+from ninetoothed.program.nodes import (
+    Kept,
+    Load,
+    SourcePointer,
+    SourceStore,
+    Store,
+    TileRef,
+    at,
+    clone,
+    walk,
+)
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import COUNT, UNKNOWN, held_shape
 
@@ -225,27 +236,18 @@ class Recorder(Values):
         """
         if node.orelse:
             raise tape.refused("a loop has an `else`.", node)
-        assigned: dict[str, list[ast.stmt]] = {}
-        for statement in node.body:
-            for inner in effects.statements_of(statement):
-                # The variable of a loop within begins anew.
-                for made in () if isinstance(inner, ast.For) else effects.targets_of(inner):
-                    assigned.setdefault(made.id, []).append(inner)  # type: ignore[arg-type]
+        assigned = (
+            made.id
+            for statement in node.body
+            for inner in effects.statements_of(statement)
+            # The variable of a loop within begins anew.
+            for made in (() if isinstance(inner, ast.For) else effects.targets_of(inner))
+        )
         found = []
-        for target, statements in assigned.items():
-            added = [summand(each, target) for each in statements if is_sum(each, target)]
-            if len(added) == len(statements) and not any(
-                target in effects.names_read(value) for value, _ in added
-            ):
-                others = [
-                    part
-                    for statement in node.body
-                    for part in effects.statements_of(statement)
-                    if part not in statements
-                ]
-                if not any(target in _read_by(part) for part in others):
-                    found.append(target)
-                    continue
+        for target in dict.fromkeys(assigned):
+            if adds_only(node.body, target):
+                found.append(target)
+                continue
             first = self._first_use(node.body, target)
             if first is not None:
                 raise tape.refused(
@@ -266,6 +268,60 @@ class Recorder(Values):
             elif any(each.id == target for each in effects.targets_of(statement)):
                 return None
         return None
+
+
+def adds_only(body: Sequence[ast.stmt], target: str) -> bool:
+    """Whether statements, and those within them, do nothing with a variable but add to it."""
+    parts = [part for statement in body for part in effects.statements_of(statement)]
+    sums = [part for part in parts if _assigns(part, target)]
+    if not all(is_sum(each, target) for each in sums):
+        return False
+    values = (summand(each, target)[0] for each in sums)
+    return not any(target in effects.names_read(value) for value in values) and not any(
+        target in _read_by(part) for part in parts if part not in sums
+    )
+
+
+def _assigns(statement: ast.AST, target: str) -> bool:
+    is_loop = isinstance(statement, ast.For)
+    return not is_loop and any(each.id == target for each in effects.targets_of(statement))
+
+
+def with_rounds_as_loops(program: Program) -> Program:
+    """A program in which what a round of an unrolled loop adds to a variable is summed by a loop of one round.
+
+    There too the variable keeps what it held where what is added has no element.
+    """
+    draft = Draft(program)
+    _loop_over_rounds(draft, draft.body)
+    return draft.finished()
+
+
+def _loop_over_rounds(draft: Draft, body: list[ast.stmt]) -> None:
+    for inner in (block for statement in body for block in blocks_of(statement)):
+        _loop_over_rounds(draft, inner)
+    for end in [each for each in body if isinstance(getattr(each, "value", None), Kept)]:
+        target, before = (getattr(end.value, each).id for each in ("value", "before"))  # type: ignore[attr-defined]
+        place = body.index(end)
+        begin = next((p for p in range(place) if _assigns(body[p], before)), place)
+        round_ = body[begin + 1 : place]
+        sums = [each for each in round_ if _assigns(each, target)]
+        others = [each for each in round_ if each not in sums]
+        is_sum_alone = bool(sums) and adds_only(round_, target)
+        if not is_sum_alone or target in effects.names_assigned(others):
+            continue
+        added_last: list[ast.stmt] = []
+        for each in sums:
+            value, is_negative = summand(each, target)
+            own = draft.fresh("summand")
+            round_[round_.index(each)] = assign(own, value, each)
+            op = ast.Sub() if is_negative else ast.Add()
+            variable = ast.Name(id=target, ctx=ast.Store())
+            added_last.append(at(ast.AugAssign(variable, op, read(own, each)), each))
+        once = ast.Name(id=draft.fresh("once"), ctx=ast.Store())
+        rounds = ast.Call(tape.name("range"), [ast.Constant(1)], [])
+        loop = at(ast.For(once, rounds, added_last, []), end)
+        body[begin : place + 1] = [*round_, loop]
 
 
 #: What `ntl.dot` takes by place after what it adds to.

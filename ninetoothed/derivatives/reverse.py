@@ -120,6 +120,9 @@ class Reverse:
                 for target in outside:
                     # Named here, since what follows the loop reads it too.
                     self._taken(target)
+                if item.sums_once:
+                    self._backward(item.body, depth)
+                    continue
                 self._blocks.append([])
                 self._loops.append(item)
                 self._forward(item.body, outside)

@@ -221,6 +221,12 @@ class Loop:
     iterable: ast.expr
     body: list[Item] = field(default_factory=list)
 
+    @property
+    def sums_once(self) -> bool:
+        """Whether it has one round, which does nothing but add up what was made before it."""
+        counts = [getattr(each, "value", None) for each in getattr(self.iterable, "args", [])]
+        return counts == [1] and all(isinstance(each, Summand) for each in self.body)
+
 
 @dataclass(frozen=True)
 class Widened:

@@ -101,6 +101,14 @@ def by_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
     return whole
 
 
+def threes_of_four(*tensors: Any) -> tuple[Any, ...]:
+    return tuple(tensor.tile((4,)).tile((3,)) for tensor in tensors)
+
+
+def fours(*tensors: Any) -> tuple[Any, ...]:
+    return tuple(tensor.tile((4, 4)) for tensor in tensors)
+
+
 def whole(*tensors: Any) -> tuple[Any, ...]:
     return tuple(tensor.tile((-1,) * tensor.ndim) for tensor in tensors)
 
@@ -301,6 +309,40 @@ def added_to_what_was_stored(x, output):
         output[j] += x[j] * x[j]
 
 
+# Loops that are unrolled, where some rounds have no element.
+
+
+def summed_of_tiles(x, output):
+    total = 0.0
+    for k in ntl.static_range(3):
+        total += ntl.exp(x[k])
+    for k in ntl.static_range(3):
+        output[k] = x[k] / total
+
+
+def of_summed_tiles(x):
+    tiles = torch.nn.functional.pad(x, (0, 3)).view(2, 3, 4)
+    exists = torch.arange(24).view(2, 3, 4) < len(x)
+    return (tiles / (tiles.exp() * exists).sum(1)[:, None]).flatten()[: len(x)]
+
+
+def two_sums_of_columns(x, output):
+    total = x[:, 0]
+    squares = ntl.full((4,), 1.0, dtype=ntl.float64)
+    for k in ntl.static_range(3):
+        value = ntl.exp(x[:, k])
+        total += value
+        squares = x[:, k] * x[:, k] + squares - value
+        total -= x[:, k]
+    output = x * total[:, None] / (squares * squares + 1)[:, None]  # noqa: F841
+
+
+def of_two_sums_of_columns(x):
+    total = x[:, :1] + (x.exp() - x).sum(1, keepdim=True)
+    squares = 1 + (x * x - x.exp()).sum(1, keepdim=True)
+    return x * total / (squares * squares + 1)
+
+
 def two_outputs(x, y, output, other):
     output = x * y
     other = x * y * x  # noqa: F841
@@ -371,6 +413,12 @@ PROGRAMS: dict[str, Program] = {
     "three loops": Program(normalized, of_normalized, (numbers(12),), tiles_of_four),
     "a loop adds": Program(
         added_to_what_was_stored, lambda x: x * 2 + x * x, (numbers(12),), tiles_of_four
+    ),
+    "sums of tiles, unrolled": Program(
+        summed_of_tiles, of_summed_tiles, (numbers(21),), threes_of_four
+    ),
+    "sums of columns, unrolled": Program(
+        two_sums_of_columns, of_two_sums_of_columns, (numbers(5, 3),), fours
     ),
     "a last tile beside a shared one": Program(
         beside_a_shared_tile, of_a_shared_tile, (numbers(10), numbers(4)), with_a_shared_tile
