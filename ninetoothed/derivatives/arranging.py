@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,30 +17,46 @@ from ninetoothed.tensors.tensor import Tensor
 Sizes = Mapping[Symbol, Expression]
 
 
-def like(source: Tensor, other: Any, leading: int = 0) -> Tensor:
+def like(source: Tensor, other: Any, leading: int = 0, absent: Collection[Tensor] = ()) -> Tensor:
     """A new tensor, declared as another one, with so many leading dimensions more.
 
     Args:
         other: what its elements out of bounds read as.
+        absent: tensors by whose sizes it is not to be declared, for no call has them.
     """
     entries: list[Any] = [None] * leading
     options: list[Any] = [None] * leading
     for size in source.shape:
-        is_own = isinstance(size, Symbol) and owner_of(size) is source
-        entries.append(None if is_own else size)
-        options.append(_declared(size) if is_own else None)
+        is_open = _is_of(size, (source, *absent))
+        entries.append(None if is_open else size)
+        is_leaf = is_open and as_symbol(size).op == "leaf"
+        options.append(_declared(size) if is_leaf else None)
     return Tensor(
         shape=tuple(entries), dtype=source.dtype, shape_options=tuple(options), other=other
     )
 
 
-def gradient_like(source: Tensor, is_zero: bool = False) -> Tensor:
+def sized_by(tensors: Collection[Tensor], parameters: Mapping[str, Any]) -> set[str]:
+    """The parameters that are declared by sizes of some tensors."""
+    sources = {name: p.source for name, p in parameters.items() if p.source.jagged_dim is None}
+    return {name for name, own in sources.items() if any(_is_of(n, tensors) for n in own.shape)}
+
+
+def _is_of(size: Any, tensors: Collection[Tensor]) -> bool:
+    """Whether a size is one of some tensors, or made of theirs."""
+    owners = [owner_of(leaf) for leaf in as_symbol(size).leaves()]
+    return any(owner is tensor for owner in owners for tensor in tensors)
+
+
+def gradient_like(source: Tensor, is_zero: bool, absent: Collection[Tensor]) -> Tensor:
     """A new tensor of gradients: what reads as a number that is no element has a gradient of 0.
 
     Args:
         is_zero: whether it is 0 beyond the end whatever the tensor has there.
+        absent: as `like` takes them.
     """
-    return like(source, None if source.other is None and not is_zero else 0)
+    other = None if source.other is None and not is_zero else 0
+    return like(source, other, absent=absent)
 
 
 def _declared(size: Any) -> dict[str, Any]:

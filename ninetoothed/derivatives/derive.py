@@ -288,20 +288,23 @@ class _Deriving:
         # What else stands for a tensor whose sizes alone are needed.
         whole = {old: new for old, new in made.items() if new not in in_parts}
         standing = {**gradients, **whole}
+        extra = [] if exchange is None else exchange.sizes
+        kept = self.kept(body, standing, in_parts, extra)
+        absent = [p.source for each, p in self.parameters.items() if each not in kept]
         zeros = self.outputs if moves(body) else self.ending
         sources = {
             new: Tensor(1 + len(self.parameters[old].tile_shape))
             if new in in_parts
-            else arranging.gradient_like(self.parameters[old].source, old in zeros)
+            else arranging.gradient_like(self.parameters[old].source, old in zeros, absent)
             for old, new in (*made.items(), *gradients.items())
         }
-        extra = [] if exchange is None else exchange.sizes
-        kept = self.kept(body, standing, in_parts, extra)
         sizes: dict[Symbol, Expression] = {}
         as_zeros = kept & read_as_zeros(self.definition, body)
-        for name in as_zeros:
+        redeclared = as_zeros | (kept & arranging.sized_by(absent, self.parameters))
+        for name in redeclared:
             source = self.parameters[name].source
-            sources[name] = arranging.like(source, 0)
+            other = 0 if name in as_zeros else source.other
+            sources[name] = arranging.like(source, other, absent=absent)
             sizes |= sizes_of(source, sources[name]) | arranging.strides_of(source, sources[name])
         for old, new in standing.items():
             if old not in kept:
@@ -326,14 +329,12 @@ class _Deriving:
         given = {old: new for old, new in gradients.items() if new in arranged}
         equal: dict[Symbol, Expression] = {
             symbol: as_symbol(size).substitute(self.equal)
-            for old, new in (*standing.items(), *zip(as_zeros, as_zeros))
+            for old, new in (*standing.items(), *zip(redeclared, redeclared))
             for symbol, size in sizes_of(sources[new], self.parameters[old].source).items()
         }
-        equal = {**self.equal, **equal}
-        atomic = frozenset(self.atomic)
         widened = tuple(widened_values(self.recorder.items, self.equal))
-        given_as = given, made, unstored, equal, parts, atomic, widened
-        return Derived(specializations, *given_as)
+        more = {**self.equal, **equal}, parts, frozenset(self.atomic), widened
+        return Derived(specializations, given, made, unstored, *more)
 
     def inputs(
         self,

@@ -157,3 +157,69 @@ def test_zeros_are_read_beyond_an_end_of_its_own_alone(is_shorter):
 
     others = {each.name: each.source.other for each in found}
     assert others["output_gradient"] == (0 if is_shorter else None)
+
+
+# Sizes that are declared by those of a tensor which the backward kernel does not take.
+
+
+def affine(x, scale, bias, output):
+    output = x * scale + bias  # noqa: F841
+
+
+def shared_twice(x, scale, bias, output):
+    def of_rows(tensor):
+        return tensor.unsqueeze(0).tile((1, -1)).expand((x.shape[0], -1))
+
+    return x.tile((1, -1)), of_rows(scale), of_rows(bias), output.tile((1, -1))
+
+
+def in_rows(*tensors):
+    return tuple(tensor.tile((1, -1)) for tensor in tensors)
+
+
+def in_pairs(x, scale, output):
+    return x.tile((4,)), scale.tile((8,)), output.tile((4,))
+
+
+def beside_the_sum(x, scale, output):
+    output = x * ntl.sum(scale)  # noqa: F841
+
+
+def of_first(like_it):
+    return like_it, Tensor(shape=like_it.shape), Tensor(1)
+
+
+@pytest.mark.parametrize("wrt", [("x",), ("scale",), ("x", "scale")])
+def test_a_size_that_is_said_to_be_an_inputs(wrt):
+    operator = made(scaled, in_eights, of_first(Tensor(1)), {"output": like("x")}, wrt=wrt)
+    x, scale = (numbers(11).requires_grad_(name in wrt) for name in ("x", "scale"))
+
+    assert gradcheck(operator, (x, scale))
+    assert gradgradcheck(operator, (x, scale))
+
+
+def test_a_size_that_is_twice_an_inputs():
+    x = Tensor(1)
+    tensors = x, Tensor(shape=(x.shape[0] * 2,)), Tensor(shape=x.shape)
+    operator = made(beside_the_sum, in_pairs, tensors, {"output": like("x")})
+
+    assert gradcheck(operator, (numbers(6).requires_grad_(), numbers(12).requires_grad_()))
+
+
+@pytest.mark.parametrize("options", [{}, {"constexpr": True}])
+def test_sizes_that_are_said_to_be_those_of_rows(options):
+    x = Tensor(2, shape_options=(None, options))
+    tensors = x, Tensor(shape=(x.shape[1],)), Tensor(shape=(x.shape[1],)), Tensor(shape=x.shape)
+    operator = made(affine, shared_twice, tensors, {"output": like("x")})
+    given = [numbers(*shape).requires_grad_() for shape in ((3, 7), (7,), (7,))]
+
+    assert gradcheck(operator, given)
+    assert gradgradcheck(operator, given)
+
+
+def test_an_output_that_is_loaded_and_said_to_be_as_large():
+    x = Tensor(2)
+    operator = made(shares, in_rows, (x, Tensor(shape=x.shape)), {"output": like("x")})
+
+    assert gradcheck(operator, (numbers(3, 7).requires_grad_(),))
+    assert gradgradcheck(operator, (numbers(3, 7).requires_grad_(),))
