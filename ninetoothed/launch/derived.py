@@ -19,7 +19,13 @@ from ninetoothed.derivatives.derive import (
     joined,
 )
 from ninetoothed.derivatives.parts import MOST_PARTS, adding_up, narrowing
-from ninetoothed.errors import ApplicationError, ArgumentError, NineToothedError
+from ninetoothed.errors import (
+    ApplicationError,
+    ArgumentError,
+    ArrangementError,
+    Location,
+    NineToothedError,
+)
 from ninetoothed.kernels.operator import Like, OperatorDefinition, define_operator, like
 from ninetoothed.launch.kernel import Kernel
 from ninetoothed.launch.limits import Limit, limits_of
@@ -112,11 +118,23 @@ def _later(
     return replace(operator, backward=backward, saved=saved, is_selective=True)
 
 
+_FEWER_TILES = (
+    "The forward kernel may read fewer tiles of a tensor than it has, in a loop over another's; its derived backward "
+    "may not: give it as many, or leave it out of `wrt`."
+)
+
+
 @contextlib.contextmanager
-def _located() -> Iterator[None]:
-    """An error of a backward kernel, whose text is generated, points at what that was made of."""
+def _located(application: Location | None) -> Iterator[None]:
+    """An error of a backward kernel, whose text is generated and which autograd calls, points at what that was made of.
+
+    Args:
+        application: where the forward kernel's begins.
+    """
     try:
         yield
+    except ArrangementError as error:
+        raise ArrangementError(f"{error.message} {_FEWER_TILES}", application) from error
     except NineToothedError as error:
         place = error.location and written_at(error.location)
         if place == error.location:
@@ -135,6 +153,7 @@ class _Part:
         adding: for each of these, where its gradient comes in parts, what adds them up.
         likes: for each, which of the arguments has its shape.
         limits: what the gradients are right within.
+        application: where the forward kernel's begins.
     """
 
     operator: Callable[..., Any]
@@ -143,6 +162,7 @@ class _Part:
     adding: Mapping[str, Callable[..., Any]]
     likes: Mapping[str, tuple[str, bool]]
     limits: tuple[Limit, ...] = ()
+    application: Location | None = None
 
     @property
     def needed(self) -> set[str]:
@@ -161,7 +181,7 @@ class _Part:
             gradient = next(value for (_, is_gradient), value in known.items() if is_gradient)
             total = gradient.sum()
             return {name: known[like] * total for name, like in self.likes.items()}
-        with _located():
+        with _located(self.application):
             found = self.operator(*[known[argument] for argument in self.arguments])
         by_name = dict(zip(self.made, found if isinstance(found, (tuple, list)) else (found,)))
         for name, add in self.adding.items():
@@ -348,6 +368,8 @@ class _Backward:
                 likes[each] = (of_gradients[shape.name], True)
 
         limits = limits_of(operator, derived.widened)
+        place = begins_at(operator.kernel.application)
+        application = place and written_at(place)
 
         def made() -> _Part:
             computing = self._making(Kernel(derived.specializations), definition)
@@ -355,7 +377,7 @@ class _Backward:
                 each: self._adding(name, each, len(derived.parts.get(each, ())))
                 for each in (*derived.parts, *derived.atomic)
             }
-            return _Part(computing, arguments, places, adding, likes, limits)
+            return _Part(computing, arguments, places, adding, likes, limits, application)
 
         return made
 

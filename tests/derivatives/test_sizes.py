@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+import ninetoothed
 import ninetoothed.language as ntl
 from ninetoothed import Tensor, like
 from ninetoothed.derivatives.derive import derive
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, ArrangementError
 from tests.derivatives.operators import made
 
 
@@ -223,3 +224,26 @@ def test_an_output_that_is_loaded_and_said_to_be_as_large():
 
     assert gradcheck(operator, (numbers(3, 7).requires_grad_(),))
     assert gradgradcheck(operator, (numbers(3, 7).requires_grad_(),))
+
+
+def test_more_tiles_than_the_loop_reads_are_an_error_at_the_application():
+    def arrangement(x, w, output):
+        x = x.tile((1, 8)).tile((1, -1)).squeeze(1)
+        x.dtype = x.dtype.squeeze(0)
+        x.dtype.dtype = x.dtype.dtype.squeeze(0)
+        return x, w.tile((8,)).tile((-1,)).expand((x.shape[0],)), output.tile((1,))
+
+    def application(x, w, output):
+        total = ntl.zeros((8,), dtype=ntl.float64)
+        for i in range(x.shape[0]):
+            total += x[i] * w[i]
+        output = ntl.sum(total)  # noqa: F841
+
+    x = Tensor(2)
+    outputs = {"output": ((x.shape[0],), ninetoothed.float64)}
+    operator = made(application, arrangement, (x, Tensor(1), Tensor(1)), outputs)
+    result = operator(numbers(3, 24), numbers(32).requires_grad_())
+
+    with pytest.raises(ArrangementError, match=r"in a loop over another's.* `wrt`") as caught:
+        result.sum().backward()
+    assert "def application(x, w, output):" in str(caught.value)
