@@ -18,6 +18,7 @@ from ninetoothed.derivatives.record import Recorder
 from ninetoothed.derivatives.rounds import Access, are_apart
 from ninetoothed.errors import Location
 from ninetoothed.language.dtypes import float64
+from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program.effects import is_product, names_read, targets_of
 from ninetoothed.program.nodes import ElementType, LanguageRef, Load, Store, TileRef, clone
 from ninetoothed.program.types import UNKNOWN
@@ -134,9 +135,9 @@ class Reverse:
         if item.operand.name is None:
             return
         tile = self._gradient_tile(item.tile)
-        gradient = tape.Gradient(
-            tape.name(self._load("gradient", tile, is_new=True)), item.dims, True
-        )
+        loaded = tape.name(self._load("gradient", tile, is_new=True))
+        beyond = frozenset({(key_of(tile.indices), "")} if tile.indices else ())
+        gradient = tape.Gradient(loaded, item.dims, True, beyond=beyond)
         narrowed = rules.narrowed(gradient, item.operand.expression, item.dims, item.operand)
         self._give(item.operand, narrowed, depth)
 
@@ -314,6 +315,9 @@ class Reverse:
 
     def _together(self, value: str, parts: list[tape.Gradient]) -> list[tape.Gradient]:
         """The parts of a gradient as they may be added: where one alone does not exist, it is 0."""
+        if value in self._tiles:
+            # It is stored to the whole of a tile, which does not ask where other tiles have elements.
+            parts = [replace(p, beyond=frozenset(e for e in p.beyond if e[1])) for p in parts]
         if len({part.beyond for part in parts}) < 2:
             return parts
         return [self._onto_zeros(value, part) if part.beyond else part for part in parts]
@@ -338,7 +342,7 @@ class Reverse:
         if value in self._tiles:
             return tape.NOWHERE
         self._sums += 1
-        return frozenset((-self._sums, name) for _, name in gradient.beyond)
+        return frozenset((-self._sums, name) for _, name in gradient.beyond if name)
 
     def _store(self, item: tape.Read, gradient: tape.Gradient) -> None:
         """Stores a gradient, or adds it to what an earlier loop over the same tiles stored."""

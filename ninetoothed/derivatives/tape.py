@@ -59,7 +59,7 @@ Under = frozenset[frozenset[Way]]
 ALWAYS: Under = frozenset({frozenset()})
 
 #: What a gradient is beyond that exists wherever what it is of does.
-NOWHERE: frozenset[tuple[int, str]] = frozenset()
+NOWHERE: frozenset[tuple[Any, str]] = frozenset()
 
 
 def way(test: ast.expr, is_body: bool) -> Under:
@@ -110,8 +110,8 @@ class Gradient:
         over: the value, a number, that the expression is yet to be divided by.
         among: the sizes that it was summed over since it was to be divided; where one is 0, it is of nothing.
         under: where there is a gradient at all; elsewhere it is 0, whatever the expression gives.
-        beyond: what left elements out that inputs have, by the identity of the item, and which inputs:
-            there it does not exist.
+        beyond: what left elements out that inputs have, by the identity of the item, and which inputs; and
+            the place, with no name, of a tile that was stored to beside others: there it does not exist.
     """
 
     expression: ast.expr
@@ -120,7 +120,7 @@ class Gradient:
     over: str | None = None
     among: frozenset[Symbol] = frozenset()
     under: Under = ALWAYS
-    beyond: frozenset[tuple[int, str]] = NOWHERE
+    beyond: frozenset[tuple[Any, str]] = NOWHERE
 
     @property
     def copied(self) -> ast.expr:

@@ -8,7 +8,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 import ninetoothed
 import ninetoothed.language as ntl
-from ninetoothed import Tensor
+from ninetoothed import Tensor, like
 from tests.derivatives.operators import MATRIX, made
 
 
@@ -225,5 +225,23 @@ def test_a_number_is_not_added_where_a_round_has_no_element(size):
 
     outputs = {"output": ((4,), ninetoothed.float64)}
     operator = made(application, arrangement, (Tensor(1), Tensor(1), Tensor(1)), outputs)
+
+    assert gradcheck(operator, (numbers(size), numbers(5)))
+
+
+@pytest.mark.parametrize("size", [12, 9])
+def test_a_sum_leaves_no_lane_out_that_one_of_several_stored_tiles_has(size):
+    def arrangement(x, w, output):
+        return x.tile((4,)).tile((3,)), w.tile((-1,)), output.tile((4,)).tile((3,))
+
+    def application(x, w, output):
+        shared = ntl.exp(x[0]) + ntl.sum(w)
+        output[0] = x[0] * shared
+        output[1] = x[1] * shared
+        output[2] = x[2] * shared
+
+    x = Tensor(1, name="x")
+    tensors, outputs = (x, Tensor(1), Tensor(1)), {"output": like("x")}
+    operator = made(application, arrangement, tensors, outputs)
 
     assert gradcheck(operator, (numbers(size), numbers(5)))

@@ -191,7 +191,7 @@ def _assigned(program: Program) -> dict[tuple[str, int], dict[str, ValueType]]:
         for target in targets_of(node):
             place = node.file, node.lineno  # type: ignore[attr-defined]
             # The parser assigns too, where the user's line does something else.
-            if not re.search(rf"\b{target.id}\b.*=", linecache.getline(*place)):
+            if not re.search(rf"^[^=]*\b{target.id}\b.*=", linecache.getline(*place)):
                 continue
             here = assigned.setdefault(place, {})
             if (*place, target.id) in seen:
