@@ -121,11 +121,8 @@ NOWHERE = Origin(ast.Constant(value=None), ast.Pass())
 def changed(mask: TileMask, **fields: Any) -> TileMask:
     """The mask with other fields; itself where it has these, as most have."""
     own = mask.__dict__
-    return (
-        mask
-        if all(own[name] == value for name, value in fields.items())
-        else replace(mask, **fields)
-    )
+    has_them = all(own[name] == value for name, value in fields.items())
+    return mask if has_them else replace(mask, **fields)
 
 
 def with_dimensions(mask: TileMask, rank: int) -> TileMask:

@@ -33,8 +33,8 @@ from ninetoothed.records import dataclass
 HOOKS = tuple(
     """__read__ __named__ __assign__ __augmented__ __atomic__ __place__ __position__ __invoke__ __function__
     __outcome__ __lasting__ __reached__ __rounds__ __asked__ __locals__ __value__ __stops__ __settles__ __decides__
-    __beside__ __and__ __or__ __not__ __holds__ __failed__ __choose__ __met__ __pick__ __is__ __in__ __builtin__ __quotient__ __upward__
-    __remainder__ __minus__ __left__ __owner__ __turns__ __range__""".split()
+    __beside__ __and__ __or__ __not__ __holds__ __failed__ __choose__ __met__ __pick__ __is__ __in__ __builtin__
+    __quotient__ __upward__ __remainder__ __minus__ __left__ __owner__ __turns__ __range__""".split()
 )
 
 _FUTURES = tuple(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)

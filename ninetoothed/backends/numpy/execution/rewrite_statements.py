@@ -40,8 +40,7 @@ class Rewriter(CallRewriter):
         self._pending: list[ast.stmt] = []
         #: Of the names that hold what others did before, those of others that may stay as they are.
         self._unsure: set[str] = set()
-        #: Those of loops that are unrolled.
-        #: Of loops that are not spelled as one over a range: what they go over, by the names held before a round.
+        #: What loops that are not spelled as one over a range go over, by the names held before a round.
         self._unrolled: dict[str, str] = {}
         keys = argument_keys(tree.args)
         assigned = self.assigned()
