@@ -203,7 +203,10 @@ def _truth(value: Value) -> Value:
 
 
 for _symbol, _function in {"+": np.add, "-": np.subtract, "*": np.multiply}.items():
-    form(_symbol, f"({{0}} {_symbol} {{1}})", "any, any", _arithmetic(_function), rows="")
+    _text = f"({{0}} {_symbol} {{1}})"
+    form(_symbol, _text, "any, any", _arithmetic(_function), rows="")
+    # Truth values count.
+    form(f"{_symbol} of truths", _text, "bool tile, bool tile", _arithmetic(_function), rows="")
 for _name, _function in {"add": np.add, "sub": np.subtract, "mul": np.multiply}.items():
     form(_name, f"ntl.{_name}({{0}}, {{1}})", "tile, any", _arithmetic(_function))
 form("//", "({0} // {1})", "number, number", _floor_divided(np.floor_divide), rows="")

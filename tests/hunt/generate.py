@@ -229,8 +229,7 @@ class Maker:
         return None if loop is None else ("group", (("let", name, start), loop))
 
     def _loop_over(self, accumulator: str, count: Any) -> Statement | None:
-        name = self.fresh("k")
-        is_while = self.choose.random() < 0.15
+        name, is_while = self.fresh("k"), self.choose.random() < 0.15
         body: list[Statement] = []
 
         def statement() -> Statement:
@@ -259,7 +258,7 @@ class Maker:
         if not is_while and self.choose.random() < 0.25:
             start, step = self.choose.choice(((1, 1), (2, 1), (0, 2), (1, 2), (0, -1), (1, -1)))
             count = ("range", start, step, count)
-        if not is_while and self.choose.random() < 0.25:
+        if not is_while and self.choose.random() < 0.5:
             count = self._otherwise_written(count)
             if count[0] in UNROLLED:
                 inner.known[name] = constant(0, (len(state.active),), "weak int")
@@ -279,10 +278,11 @@ class Maker:
             self.indices.pop(name, None)
         return ("while" if is_while else "for", name, count, tuple(body))
 
-    def _otherwise_written(self, count: Any) -> tuple[Any, ...]:
-        if isinstance(count, int) and self.choose.random() < 0.7:
+    def _otherwise_written(self, count: Any) -> Any:
+        if isinstance(count, int):
             return self.choose.choice(UNROLLED), count
-        return "reversed", count
+        # Of a size that is known the rounds are unrolled, backwards.
+        return ("reversed", count) if count[-1] == "n" else count
 
     def _accumulate(self, name: str) -> Statement:
         operator = self.choose.choice(("+", "-"))

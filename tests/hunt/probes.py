@@ -156,11 +156,7 @@ def _operand(maker: Maker, kind: str) -> Expression:
 def _of_form(maker: Maker, name: str) -> Expression:
     """A form of what is at hand."""
     form, choose = FORMS[name], maker.choose
-    kinds = form.kinds
-    if name in ("+", "-", "*") and choose.random() < 0.3:
-        # Truth values count.
-        kinds = ("bool tile", "bool tile")
-    operands = tuple(_operand(maker, kind) for kind in kinds)
+    operands = tuple(_operand(maker, kind) for kind in form.kinds)
     if name == "histogram":
         operands = (("form", "to", (("dtype", "int32"),), operands),)
     values = [evaluate(maker.state, operand) for operand in operands]
