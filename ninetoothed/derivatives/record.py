@@ -307,8 +307,7 @@ def _loop_over_rounds(draft: Draft, body: list[ast.stmt]) -> None:
         round_ = body[begin + 1 : place]
         sums = [each for each in round_ if _assigns(each, target)]
         others = [each for each in round_ if each not in sums]
-        is_sum_alone = bool(sums) and adds_only(round_, target)
-        if not is_sum_alone or target in effects.names_assigned(others):
+        if not sums or not adds_only(round_, target) or target in effects.names_assigned(others):
             continue
         added_last: list[ast.stmt] = []
         for each in sums:
