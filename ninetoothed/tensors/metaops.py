@@ -41,6 +41,15 @@ def _is_checked(size: Expression) -> bool:
     return bool(given) and not is_nonnegative(size) and is_nonnegative(size, frozenset(given))
 
 
+def _is_given_negative(size: Expression) -> bool:
+    """Whether numbers and constants of the call alone make a size, which may be negative then.
+
+    What tensors' sizes make negative may be the number of tiles where not even one fits.
+    """
+    leaves = as_symbol(size).leaves()
+    return not is_nonnegative(size) and all(s.constexpr and s.leaf.role == "symbol" for s in leaves)
+
+
 @dataclass(frozen=True, eq=False)
 class Tile(MetaOperation):
     """Two levels: the outer counts tiles, the inner is one tile. Paper, section 3.1."""
@@ -126,6 +135,10 @@ class Expand(MetaOperation):
             if self.expanded[dim]:
                 found = f"{new} for dimension {dim}, whose size is {{}}"
                 yield Need(size, 1, 1, dim, "a size of 1", found, "Pass -1 to keep a dimension.")
+                if _is_given_negative(new):
+                    found = f"{_shown(new)} for dimension {dim}"
+                    remedy = "An int of -1 keeps a dimension; what a Symbol stands for does not."
+                    yield Need(new, 0, None, dim, "a size of at least 0", found, remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,14 +349,16 @@ class Resize(MetaOperation):
     def _needed(self) -> Iterator[Need]:
         for dim, (size, new) in enumerate(zip(self.input, self.shape)):
             if new != size:
-                most = _at_least_zero(size)
+                most, found = _at_least_zero(size), f"a size of {{}} in dimension {dim}"
+                if _is_given_negative(new):
+                    yield Need(new, 0, None, dim, "a size of at least 0", found)
                 yield Need(
                     new,
                     0,
                     None,
                     dim,
                     "a size that is at most the one there",
-                    f"a size of {{}} in dimension {dim}",
+                    found,
                     "`expand` repeats a dimension of size 1, and `pad` adds positions.",
                     simplify(as_symbol(most) - new),
                 )

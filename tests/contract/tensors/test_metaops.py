@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Symbol, Tensor
 from ninetoothed.errors import ArrangementError
 from tests.contract.kernels import arange, empty
@@ -313,3 +314,56 @@ def test_errors_say_which_tensor_which_operation_what_it_got_what_it_needs(
     before, after = message.split("; it needs ")
     assert got in before
     assert needs in after
+
+
+def assigned(x, size):
+    x.shape = (size,)
+    return x
+
+
+@pytest.mark.parametrize(
+    "operate",
+    [
+        lambda x, size: x.tile((1,)).expand((size,)),
+        lambda x, size: x.tile((1,)).expand((2 * size,)),
+        lambda x, size: assigned(x.tile((1,)), size),
+    ],
+    ids=["expand", "an expression", "shape"],
+)
+def test_a_size_that_a_constant_makes_negative_is_refused(operate):
+    """Every meta-operation checks its arguments; of an int -1 keeps a dimension, of a Symbol it does not."""
+    size = Symbol("S", constexpr=True)
+
+    def application(x, y):
+        y = x  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda x, y: (operate(x, size), operate(y, size)), application, (Tensor(1), Tensor(1))
+    )
+    with pytest.raises(
+        ArrangementError, match="got .*-[12].* dimension 0; it needs a size of .* 0"
+    ):
+        kernel(arange(1), empty(1), S=-1)
+    with pytest.raises(ArrangementError, match="got a size of -1 in dimension 0; it needs"):
+        assigned(Tensor(1).tile((1,)), -1)
+
+    y = empty(1)
+    kernel(arange(1) + 4, y, S=1)
+    assert y.tolist() == [5]
+
+
+def test_as_many_as_no_window_fits_is_none():
+    """where a window is longer than what it goes over there is none, and as often is expanded"""
+
+    def arrangement(x, z, y):
+        windows = x.tile((5,), strides=(1,), floor_mode=True)
+        return windows, z.tile((1,)).expand((windows.shape[0],)), y.tile((1,))
+
+    def application(x, z, y):
+        y = ntl.sum(x) * z  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1), Tensor(1)))
+    for size, count in ((2, 0), (6, 2)):
+        y = empty(count)
+        kernel(arange(size), arange(1), y)
+        assert y.tolist() == [15, 20][:count]
