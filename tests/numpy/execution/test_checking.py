@@ -349,6 +349,34 @@ def test_a_selection_outside_of_its_level_is_reported():
         make(application, arrangement)(x, out)
 
 
+def test_a_read_beyond_a_level_is_none_where_the_tensor_has_other():
+    def arrangement(x, out):
+        return x.tile((2,)).tile((-1,)), out.tile((2,)).tile((-1,))
+
+    def beside(x, out):
+        for k in range(x.shape[0]):
+            out[k] = x[k - 1] + x[k + 1]
+
+    def stored(x, out):
+        out[0] = x[0]
+        x[x.shape[0]] = x[0]
+
+    def added(x, out):
+        out[0] = x[0]
+        ntl.atomic_add(x[x.shape[0]], x[0])
+
+    padded, x, out = (Tensor(1, other=3.0), Tensor(1)), torch.arange(8.0), torch.empty(8)
+    with check():
+        ninetoothed.make(arrangement, beside, padded)(x, out)
+    assert out.tolist() == [5, 6, 4, 6, 8, 10, 7, 8]
+    with check(), pytest.raises(OutOfBoundsError, match="`x` is indexed with -1 in dimension 0"):
+        ninetoothed.make(arrangement, beside, (Tensor(1), Tensor(1)))(x, out)
+    for application in (stored, added):
+        kernel = ninetoothed.make(arrangement, application, padded)
+        with check(), pytest.raises(OutOfBoundsError, match="indexed with 4.*whose size is 4"):
+            kernel(x, out)
+
+
 def test_the_environment_variable_switches_it_on(monkeypatch):
     def application(x, out):
         out = x.source[out.offsets(0) + 1]

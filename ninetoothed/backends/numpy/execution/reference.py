@@ -129,13 +129,10 @@ class TileReference:
                 f"but got {len(keys)}."
             )
         chosen = tuple(_index(item, size, name) for item, size in zip(keys, shape, strict=True))
-        if self._argument.is_checked:
-            for dim, (index, size) in enumerate(zip(chosen, shape, strict=True)):
-                if not 0 <= index < size:
-                    raise OutOfBoundsError(
-                        f"`{name}` is indexed with {index} in dimension {dim}, whose size is {size}."
-                    )
-        return TileReference(self._argument, self._selection + chosen, level + 1)
+        selected = TileReference(self._argument, self._selection + chosen, level + 1)
+        if self._argument.plan.other is None:
+            selected._require_within()
+        return selected
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._is_complete:
@@ -184,6 +181,7 @@ class TileReference:
 
     def _store(self, value: Any) -> None:
         self._require_complete("An assignment")
+        self._require_within()
         self._argument.store(self._selection, value)
 
     def _value(self) -> Any:
@@ -196,6 +194,19 @@ class TileReference:
                 f"{self._argument.levels[self._selected_level]} here. Select one with "
                 f"`{self._argument.name}[...]`."
             )
+
+    def _require_within(self) -> None:
+        """Raises where it is beyond a level; a read there is no mistake where the tensor has `other`."""
+        if not self._argument.is_checked:
+            return
+        selection = iter(self._selection)
+        for shape in self._argument.levels[: self._level]:
+            for dim, (size, index) in enumerate(zip(shape, selection)):
+                if not 0 <= index < size:
+                    raise OutOfBoundsError(
+                        f"`{self._argument.name}` is indexed with {index} in dimension {dim}, whose size "
+                        f"is {size}."
+                    )
 
     def __iter__(self) -> Any:
         raise ApplicationError(
@@ -336,6 +347,7 @@ def place(value: Any, key: Any = ()) -> Any:
         if not keys:
             value._require_complete("An atomic operation")
         return place(value[key])
+    value._require_within()
     return value._argument.place(value._selection, tuple(map(read, keys)))
 
 
