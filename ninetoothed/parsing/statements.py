@@ -373,7 +373,8 @@ class StatementFrame(AssignmentFrame):
                 self.run(self.rounds_of(node))
                 leave()
             self.state.loops -= 1
-            changed = {cell for cell in before if cell.value is not entry[cell]}
+            # An evaluation before this one may have had cells of its own for loops within.
+            changed = {cell for cell in before.keys() & entry if cell.value is not entry[cell]}
             changed -= carried | {variable}
             if not changed:
                 break

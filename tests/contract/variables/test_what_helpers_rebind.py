@@ -48,6 +48,26 @@ def one_that_does_in_a_loop(x, n, y):
     y = v
 
 
+@case(lambda x, n: x + 12)
+def one_that_does_in_an_unrolled_loop_within_two_that_are_not(x, n, y):
+    v = x + 0
+    for _ in range(2):
+        for _ in range(3):
+            for _ in ntl.static_range(2):
+                bump(v)
+    y = v
+
+
+@case(lambda x, n: x + 2 * n)
+def one_that_does_in_a_loop_by_steps_of_the_kernel_within_two_others(x, n, y):
+    v = x + 0
+    for _ in range(2):
+        for _ in range(n):
+            for _ in range(0, n, n):
+                bump(v)
+    y = v
+
+
 @case(lambda x, n: x * 8)
 def one_that_is_given_a_tile(x, n, y):
     y = x
