@@ -53,13 +53,16 @@ class Rounds:
 
     Attributes:
         carried: the variables that the loop assigns, and that have a value before it.
-        before: what they held where the round at hand began; each way of an ``if`` has its own.
+        before: what they held where the round at hand began, and what others did, which a helper may assign;
+            each way of an ``if`` has its own.
+        own: all variables that the loop itself assigns.
         is_last: whether no round begins.
     """
 
     carried: tuple[Cell, ...]
     node: ast.For
     before: Cell
+    own: frozenset[Cell]
     is_last: bool = False
 
 
@@ -196,34 +199,59 @@ class OrderFrame(Frame):
 
     # Rounds of loops that are unrolled.
 
-    def rounds(self, cells: Iterable[Cell], node: ast.For) -> Rounds:
-        """The rounds of an unrolled loop that assigns these variables."""
+    def rounds(self, cells: Iterable[Cell], own: Iterable[Cell], node: ast.For) -> Rounds:
+        """The rounds of an unrolled loop whose body assigns these variables; ``own`` are its target's too."""
         carried = [cell for cell in cells if cell.value is not None and not cell.stores]
         number = f"before {node.lineno} {node.col_offset}"  # No name that is written.
-        self.cells[number] = Cell("")
-        return Rounds(tuple(sorted(carried, key=lambda cell: cell.name)), node, self.cells[number])
+        before = self.cells[number] = Cell("")
+        carried.sort(key=lambda cell: cell.name)
+        return Rounds(tuple(carried), node, before, frozenset(own))
 
     def next_round(self, rounds: Rounds) -> None:
         """Ends a round, if there was one, and begins the next: where a variable has no element it keeps what it held."""
         held = rounds.before.value
         if isinstance(held, Group):
-            for cell, was in zip(rounds.carried, held.items):
+            *assigned, others = held.items
+            for cell, was in zip(rounds.carried, assigned):
                 self.bind(cell, self._kept_of(cell.value, was, rounds.node), rounds.node)
+            self._keep_others(*others.object, rounds.node)
         rounds.before.value = None
         if not rounds.is_last:
             now = [self._held(cell.value, rounds.node, cell.name) for cell in rounds.carried]
-            rounds.before.value = Group(tuple(now))
+            others = {
+                cell: value
+                for cell, value in self.state.cells().items()
+                if isinstance(value, Runtime | Group) and cell.name and cell not in rounds.own
+            }
+            block = self.state.block
+            place = block, block[-1] if block else None
+            rounds.before.value = Group((*now, Known((*place, others))))
+
+    def _keep_others(
+        self, block: list[ast.stmt], last: ast.stmt | None, others: dict[Cell, Value], node: ast.For
+    ) -> None:
+        """The same for variables that a helper assigned: they are saved where the round began, behind a statement."""
+        for cell, was in others.items():
+            if cell.value is was:
+                continue
+            with self.state.captured() as saved:
+                held = self._held(was, node, cell.name, is_loaded=False)
+            kept = self._kept_of(cell.value, held, node)
+            if kept is not cell.value:
+                start = 0 if last is None else block.index(last) + 1
+                block[start:start] = saved
+                self.bind(cell, kept, node)
 
     def bind(self, cell: Cell, value: Value, node: ast.AST) -> None:
         """Assign a variable."""
         raise NotImplementedError
 
-    def _held(self, value: Any, node: ast.AST, wish: str) -> Any:
-        """What a variable holds, in one of its own."""
+    def _held(self, value: Any, node: ast.AST, wish: str, is_loaded: bool = True) -> Any:
+        """What a variable holds, in one of its own; tiles too, where they are loaded."""
         if isinstance(value, Group):
             # A plain one: it is no other name of a list.
-            return Group(tuple(self._held(item, node, wish) for item in value.items))
-        value = self._loaded_once(value, node)
+            return Group(tuple(self._held(item, node, wish, is_loaded) for item in value.items))
+        value = self._loaded_once(value, node) if is_loaded else value
         if not isinstance(value, Runtime) or self.is_constant(value.node):
             return value
         return Runtime(self.saved(clone(value.node), node, f"{wish}_before"))

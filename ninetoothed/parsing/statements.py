@@ -213,7 +213,7 @@ class StatementFrame(AssignmentFrame):
             if len(items) > 1:
                 for cell in self._assigned_in([node]):
                     cell.is_stable = cell.stores
-            rounds = self.rounds(self._assigned_in(node.body), node)
+            rounds = self.rounds(self._assigned_in(node.body), self._assigned_in([node]), node)
             for item in items:
                 steps += [rounds, Bound(node.target, item), *node.body]
             return [*steps, replace(rounds, is_last=True)]

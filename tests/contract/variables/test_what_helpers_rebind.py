@@ -365,7 +365,56 @@ def by_an_item(x, y):
     y = greatest  # noqa: F841
 
 
-@pytest.mark.parametrize("application", [by_a_function, by_its_own, by_an_item])
+def in_an_unrolled_loop(x, y):
+    greatest = ntl.full((4,), -100.0, ntl.float32)
+    for k in ntl.static_range(2):
+        applied_to(raised, greatest, x[k])
+    y = greatest  # noqa: F841
+
+
+def in_one_within_another(x, y):
+    greatest = ntl.full((4,), -100.0, ntl.float32)
+    for _ in range(2):
+        for first in (0, 1):
+            for k in (first, 1 - first):
+                if ntl.program_id(0) == 0:
+                    raised(greatest, x[k])
+    y = greatest  # noqa: F841
+
+
+def in_one_of_the_helper(x, y):
+    def of_all(p):
+        for k in (1, 0):
+            raised(p, x[k])
+
+    greatest = ntl.full((4,), -100.0, ntl.float32)
+    of_all(greatest)
+    y = greatest  # noqa: F841
+
+
+def in_one_that_returns(x, y):
+    def of_all(p):
+        for k in (1, 0):
+            raised(p, x[k])
+            if ntl.program_id(0) > k:
+                return p * 0
+        return p
+
+    y = of_all(ntl.full((4,), -100.0, ntl.float32))  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        by_a_function,
+        by_its_own,
+        by_an_item,
+        in_an_unrolled_loop,
+        in_one_within_another,
+        in_one_of_the_helper,
+        in_one_that_returns,
+    ],
+)
 def test_a_lane_without_an_element_keeps_what_it_had(application):
     kernel = ninetoothed.make(
         lambda x, y: (x.tile((4,)).tile((-1,)), y.tile((4,))), application, (Tensor(1), Tensor(1))
