@@ -249,6 +249,10 @@ ROWS = {
     "a symbol as constant": (lambda: CONSTANT(vector(), vector(), N), "no value. Give the value"),
     "a text as scalar": (lambda: SCALED(vector(), vector(), "2"), "factor"),
     "a vector as scalar": (lambda: SCALED(vector(), vector(), vector()), "factor"),
+    "sizes of one Tensor given twice": (
+        lambda: _made(tensors=(Tensor(1),) * 2)(vector(4), vector(8)),
+        "size 8 .*`x` and `o` were arranged from one Tensor; give each a Tensor of its own",
+    ),
     "no kernel to tune": (lambda: ninetoothed.tune(3), "`tune` takes what `make`"),
     "an unknown effort": (lambda: ninetoothed.tune(KERNEL, effort="all"), "all"),
     "no target": (lambda: KERNEL.compile(vector(), vector(), target="h200"), "target"),
