@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ninetoothed.errors import ApplicationError, ArgumentError, Location, shown
+from ninetoothed.parsing import source
 from ninetoothed.parsing.frames import MODULE_NAMES
 from ninetoothed.passes import remove_dead
 from ninetoothed.program.effects import (
+    has_effect,
     names_assigned,
     names_read,
     reads_memory,
@@ -129,3 +131,22 @@ def _is_of(statement: ast.AST, loaded: set[str]) -> bool:
     return isinstance(value, ast.AST) and (
         reads_memory(value) or not loaded.isdisjoint(names_read(value))
     )
+
+
+def check_effects(program: Program, application: Callable[..., Any]) -> None:
+    """`ApplicationError` where all that is computed is lost, and a tensor is there that nothing names."""
+    statements = [each for one in program.body for each in statements_of(one)]
+    lost = [each for each in statements if isinstance(each, ast.Assign)]
+    if not lost or any(map(has_effect, program.body)):
+        return
+    tree = source.read(application).tree
+    named = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    tensors = [each.name for each in program.parameters if each.kind == "tensor"]
+    idle = ", ".join(f"`{name}`" for name in tensors if name not in named)
+    # A branch that was left out may name what it stores to.
+    if idle:
+        raise ApplicationError(
+            "Nothing is stored: what is assigned here is a variable, and no parameter. Assign to the "
+            f"tensor that is to have it; the application does not name {idle}.",
+            location(lost[-1]),
+        )

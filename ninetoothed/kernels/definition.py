@@ -343,6 +343,7 @@ def define(
         if not (are_constants or decisions.missing):
             # What a constant leaves out may be what reads it.
             checks.check_scalars(parsed)
+            checks.check_effects(parsed, application)
         found = list(dict.fromkeys([*all_symbols(among, parsed), *written]))
         taken = parsed.names
         checks.check_names(arrangement.parameters, found, begins_at(application))

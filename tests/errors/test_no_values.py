@@ -157,3 +157,37 @@ def test_a_text_that_is_asserted_is_true():
     x, y = torch.ones(4, 8), torch.zeros(4, 8)
     kernel(x, y)
     assert torch.equal(x, y)
+
+
+def a_name_that_is_no_parameter(x, y):
+    Y = x * 2
+
+
+def in_a_loop(x, y):
+    total = 0.0
+    for k in range(3):
+        total += ntl.sum(x) * k
+
+
+@pytest.mark.parametrize("application", (a_name_that_is_no_parameter, in_a_loop))
+def test_an_application_that_stores_nothing_of_what_it_computes(application):
+    message = refusal(application)
+    assert "Nothing is stored" in message and "does not name `y`." in message
+
+
+def only_loads(x, y):
+    x + 1
+
+
+def in_a_loop_without_a_round(x, y):
+    twice = x * 2
+    for _ in range(0):
+        y = twice
+
+
+@pytest.mark.parametrize("application", (only_loads, in_a_loop_without_a_round))
+def test_one_that_computes_for_no_variable_or_would_store_is_one(application):
+    made = ninetoothed.make(whole, application, (Tensor(2), Tensor(2)))
+    output = torch.ones(2, 2)
+    made(torch.ones(2, 2), output)
+    assert (output == 1).all()
