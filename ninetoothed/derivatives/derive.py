@@ -429,7 +429,7 @@ class _Deriving:
         self, body: list[ast.stmt], arranged: dict[str, Any], sources: dict[str, Tensor]
     ) -> Specializations:
         about = f"The gradients of `{self.definition.name}`, derived."
-        decide_sums(body)
+        decide_sums(body, self.definition.parameters)
         # Operators make what they give.
         is_apart = self.parts is not None
         return redefined(self.definition, self.name, body, arranged, sources, about, is_apart)

@@ -140,6 +140,7 @@ class Exchange:
         started: list[ast.stmt] = []
         ended: list[ast.stmt] = []
         inner: list[ast.stmt] = []
+        _check_no_loop_stores(body)
         for statement in body:
             if isinstance(statement, nodes.Store) and statement.tile.parameter in self.beside:
                 inner.append(statement)
@@ -149,10 +150,6 @@ class Exchange:
                 target = ast.Name(id=total, ctx=ast.Store())
                 inner.append(ast.AugAssign(target, ast.Add(), statement.value))
                 ended.append(nodes.Store(tile=statement.tile, value=name(total)))
-            elif isinstance(statement, ast.For) and any(
-                isinstance(node, nodes.Store) for node in nodes.walk(statement)
-            ):
-                raise ExchangeError("its tiles are read in a loop within a loop")
             else:
                 inner.append(statement)
         for statement in inner:
@@ -185,6 +182,7 @@ class Exchange:
         if len(loops) > 1 or any(isinstance(s, nodes.Store) for s in body):
             raise ExchangeError("its tiles are read in several loops, or in and out of one")
         (loop,) = loops
+        _check_no_loop_stores(loop.body)
         assert isinstance(loop.target, ast.Name)
         variable = loop.target.id
         outside = [statement for statement in body if statement is not loop]
@@ -347,6 +345,12 @@ def regrouped(
             result = result.unsqueeze(place)
             result = result.expand(tuple(entry if p == place else -1 for p in range(result.ndim)))
     return _split(result, [len(level) for level in levels], steps)
+
+
+def _check_no_loop_stores(body: Sequence[ast.stmt]) -> None:
+    loops = (statement for statement in body if isinstance(statement, ast.For))
+    if any(isinstance(node, nodes.Store) for loop in loops for node in nodes.walk(loop)):
+        raise ExchangeError("its tiles are read in a loop within a loop")
 
 
 def _counted(iterable: ast.expr, before: Sequence[ast.stmt]) -> Expression | None:

@@ -18,6 +18,7 @@ from ninetoothed.derivatives.reverse import Reverse
 from ninetoothed.derivatives.rules import template
 from ninetoothed.derivatives.tape import Plain, Step, SumType, Written, dump
 from ninetoothed.derivatives.values import rule_name
+from ninetoothed.language.dtypes import float64
 from ninetoothed.program.effects import operation_of, targets_of
 from ninetoothed.program.nodes import (
     DTypeRef,
@@ -34,6 +35,7 @@ from ninetoothed.program.types import UNKNOWN, is_one
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression
 from ninetoothed.symbols.simplify import difference
+from ninetoothed.tensors.arrange import Parameter
 
 #: How many elements a parameter's tile has.
 Size = Callable[[str], Expression]
@@ -266,13 +268,33 @@ class _Rounding:
         return isinstance(node, ast.Name) and node.id not in self.made_of
 
 
-def decide_sums(body: Sequence[ast.stmt]) -> None:
-    """Says what element type the sums of a program have."""
+def _values_of(node: ast.AST) -> list[ast.expr]:
+    """What a call is given, or a variable."""
+    if isinstance(node, ast.Call):
+        return [*node.args, *(word.value for word in node.keywords)]
+    return [node.value] if isinstance(node, ast.Assign) else []
+
+
+def decide_sums(body: Sequence[ast.stmt], parameters: Sequence[Parameter]) -> None:
+    """Says what element type the sums of a program have.
+
+    Args:
+        parameters: of the forward kernel, for the numbers among them.
+    """
+    nodes = [node for statement in body for node in walk(statement)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    numbers = [each for each in parameters if each.kind == "scalar" and each.name in names]
+    # What is asked, or chosen by what was asked, is of tensors that are loaded.
+    given = [each for node in nodes for each in _values_of(node)]
+    said = [each.dtype for each in given if isinstance(each, DTypeRef)]
     found: ast.expr = LanguageRef(name="float32")
-    for each in sorted(_loaded(body), reverse=True):
-        type_ = ElementType(parameter=each)
-        found = template("float64 if t is float64 else f", t=type_, f=found)
-    for node in (node for statement in body for node in walk(statement)):
+    if float64 in (*said, *(number.dtype for number in numbers)):
+        found = LanguageRef(name="float64")
+    else:
+        for each in sorted(_loaded(body), reverse=True):
+            type_ = ElementType(parameter=each)
+            found = template("float64 if t is float64 else f", t=type_, f=found)
+    for node in nodes:
         if isinstance(node, ast.keyword) and isinstance(node.value, SumType):
             node.value = clone(found)
 

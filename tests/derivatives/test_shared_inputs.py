@@ -54,6 +54,36 @@ def test_weights_of_no_rows_have_gradients_of_zero():
     assert inputs[1].grad.tolist() == inputs[2].grad.tolist() == [0.0] * 5
 
 
+def as_float64(input, weight, number, output):
+    output = ntl.cast(input, ntl.float64) * weight + number  # noqa: F841
+
+
+def beside_float64(input, weight, number, output):
+    zeros = ntl.zeros(input.shape, dtype=ntl.float64)
+    output = (input + zeros) * weight + number  # noqa: F841
+
+
+def by_float64(input, weight, number, output):
+    output = input * number * weight + number  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [as_float64, beside_float64, by_float64])
+def test_sums_are_float64_where_the_application_computes_so(application):
+    arrangement, (matrix, vector, output) = with_vectors(1)
+
+    def with_number(input, weight, number, output):
+        rows_of, weights, output = arrangement(input, weight, output)
+        return rows_of, weights, number, output
+
+    number = Tensor(0, dtype=ninetoothed.float64 if application is by_float64 else None)
+    operator = made(application, with_number, (matrix, vector, number, output))
+    x, weight = (each.detach().float().requires_grad_() for each in (double(6, 5), double(5)))
+    operator(x, weight, 1.0).sum().backward()
+
+    torch.testing.assert_close(weight.grad, x.detach().sum(0))
+    assert weight.grad.dtype == torch.float32
+
+
 @pytest.mark.parametrize("rows", [1, 255, 256, 257, 600])
 def test_weights_are_summed_in_a_bounded_number_of_parts(rows):
     made_of = []
@@ -225,3 +255,21 @@ def test_a_shared_input_chosen_by_wrt():
 
     assert inputs[0].grad is None and inputs[1].grad is None
     torch.testing.assert_close(inputs[2].grad, torch.full((5,), 3.0, dtype=torch.float64))
+
+
+def test_a_shared_input_that_is_read_in_a_loop_within_a_loop():
+    def application(x, w, output):
+        total = 0.0 * x
+        for i in range(w.shape[0]):
+            for k in range(w.shape[1]):
+                total += x * w[i, k]
+        output = total  # noqa: F841
+
+    def arrangement(x, w, output):
+        x = x.tile((4,))
+        w = w.tile((1, 4)).tile((-1, -1)).expand((x.shape[0], -1)).squeeze(1)
+        w.dtype.dtype = w.dtype.dtype.squeeze(0)
+        return x, w, output.tile((4,))
+
+    with pytest.raises(ApplicationError, match="`w`, its tiles are read in a loop within a loop"):
+        made(application, arrangement, (Tensor(1), Tensor(2), Tensor(1)))
