@@ -10,6 +10,7 @@ import functools
 import importlib
 import linecache
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -68,6 +69,13 @@ def _characters(file: str, line: int, column: int | None) -> int | None:
     return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
 
 
+#: How the names of files begin that were written for a call.
+_GENERATED = ("<launch of ", "<operator ", "<frozen ", "<eval_with_key>")
+
+#: In the paths of frameworks' files.
+_OF_FRAMEWORKS = re.compile(r"[\\/](site|dist)-packages[\\/](torch|paddle)[\\/]")
+
+
 def is_own(file: str) -> bool:
     """Whether a file is one of the package's."""
     return file.startswith(_PACKAGE)
@@ -76,14 +84,15 @@ def is_own(file: str) -> bool:
 def caller_location() -> Location | None:
     """Where the user's code called into the package: the innermost frame outside of it.
 
-    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either, nor is the module of
-    Python's by which a property of ours is found once.
+    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either, nor are frameworks that call
+    operators and what PyTorch's compiler writes, nor the module of Python's by which a property of ours is found once.
     """
     frame = sys._getframe(1)
     while frame is not None and (
-        frame.f_code.co_filename.startswith((_PACKAGE, "<launch of ", "<operator ", "<frozen "))
+        frame.f_code.co_filename.startswith((_PACKAGE, *_GENERATED))
         or frame.f_code.co_filename == functools.__file__
         or frame.f_globals.get("__name__", "").startswith("ninetoothed_")
+        or _OF_FRAMEWORKS.search(frame.f_code.co_filename)
     ):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
@@ -13,7 +14,7 @@ import ninetoothed
 import ninetoothed.language as ntl
 from examples import mm, rope, softmax
 from ninetoothed import Tensor, like
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, ArrangementError
 from tests.derivatives.test_shared_inputs import scaled, with_vectors
 
 NUMBERS = itertools.count()
@@ -376,3 +377,31 @@ def test_autocast_is_compiled(product, backend):
 
     assert found.dtype is torch.bfloat16
     torch.testing.assert_close(found, function(x, y))
+
+
+def compiled(backend):
+    return lambda add: torch.compile(lambda x, y: add(x, y), fullgraph=True, backend=backend)
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda add: lambda x, y: torch.vmap(add)(x[None], y[None]),
+        lambda add: torch.func.grad(lambda x, y: add(x, y).sum()),
+        lambda add: functools.partial(torch.utils.checkpoint.checkpoint, add, use_reentrant=False),
+        compiled("eager"),
+        compiled("aot_eager"),
+    ],
+    ids=["vmap", "grad", "checkpoint", "eager", "aot_eager"],
+)
+def test_a_wrong_call_is_placed_where_the_user_calls_not_in_torch(transformed):
+    def add(x, y, output):
+        output = x + y  # noqa: F841
+
+    vectors = tuple(Tensor(1) for _ in range(3))
+    operator = made(ninetoothed.make(elementwise, add, vectors), {"output": like("x")})
+    function = transformed(operator)
+
+    with pytest.raises(ArrangementError) as caught:
+        function(torch.ones(40), torch.ones(20))
+    assert caught.value.location.file == __file__
