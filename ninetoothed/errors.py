@@ -10,10 +10,10 @@ import functools
 import importlib
 import linecache
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any, TypeVar
 
 from ninetoothed.records import dataclass
@@ -70,10 +70,10 @@ def _characters(file: str, line: int, column: int | None) -> int | None:
 
 
 #: How the names of files begin that were written for a call.
-_GENERATED = ("<launch of ", "<operator ", "<frozen ", "<eval_with_key>")
+_GENERATED = ("<launch of ", "<operator ", "<frozen ")
 
-#: In the paths of frameworks' files.
-_OF_FRAMEWORKS = re.compile(r"[\\/](site|dist)-packages[\\/](torch|paddle)[\\/]")
+#: The packages of frameworks that call operators: a frontend that registers some adds its framework's.
+FRAMEWORKS: set[str] = set()
 
 
 def is_own(file: str) -> bool:
@@ -84,20 +84,27 @@ def is_own(file: str) -> bool:
 def caller_location() -> Location | None:
     """Where the user's code called into the package: the innermost frame outside of it.
 
-    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either, nor are frameworks that call
-    operators and what PyTorch's compiler writes, nor the module of Python's by which a property of ours is found once.
+    Plugins of ours, packages called ``ninetoothed_…``, are not the user's code either, nor are `FRAMEWORKS`, what
+    compilers wrote into no module, and the module of Python's by which a property of ours is found once.
     """
     frame = sys._getframe(1)
-    while frame is not None and (
-        frame.f_code.co_filename.startswith((_PACKAGE, *_GENERATED))
-        or frame.f_code.co_filename == functools.__file__
-        or frame.f_globals.get("__name__", "").startswith("ninetoothed_")
-        or _OF_FRAMEWORKS.search(frame.f_code.co_filename)
-    ):
+    while frame is not None and _is_nobodys(frame):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return None
     return Location(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_nobodys(frame: FrameType) -> bool:
+    """Whether a frame is of no user's code; see `caller_location`."""
+    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+    return (
+        file.startswith((_PACKAGE, *_GENERATED))
+        or file == functools.__file__
+        or not module
+        or module.startswith("ninetoothed_")
+        or module.partition(".")[0] in FRAMEWORKS
+    )
 
 
 def raised_at(error: BaseException) -> Location | None:

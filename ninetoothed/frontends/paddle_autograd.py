@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import FRAMEWORKS, ArgumentError
 from ninetoothed.kernels.operator import (
     OperatorDefinition,
     completing,
@@ -30,6 +30,7 @@ def registered(
     """
     import paddle
 
+    FRAMEWORKS.add("paddle")
     _, forward = functions(empty)
     types = (paddle.Tensor,)
     if definition.backward is None and not definition.outputs:

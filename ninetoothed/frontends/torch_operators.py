@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import FRAMEWORKS, ArgumentError
 from ninetoothed.frontends.torch_derivatives import (
     function_of,
     guarding,
@@ -53,6 +53,7 @@ def registered(
     """
     import torch
 
+    FRAMEWORKS.add("torch")
     namespace, _, name = definition.name.partition("::")
     if hasattr(getattr(torch.ops, namespace), name):
         raise ArgumentError(

@@ -26,7 +26,8 @@ def frozen(function: FunctionType, made: dict[Any, Any] | None = None) -> Functi
     if function in made:
         return made[function]
     code = function.__code__
-    known: dict[str, Any] = {"__builtins__": function.__builtins__}  # type: ignore[attr-defined]
+    known: dict[str, Any] = {"__name__": function.__module__}
+    known["__builtins__"] = function.__builtins__  # type: ignore[attr-defined]
     result = made[function] = FunctionType(
         code,
         known,

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import FRAMEWORKS, ArgumentError
 from ninetoothed.kernels.operator import (
     OperatorDefinition,
     completing,
@@ -30,6 +30,7 @@ def registered(
             f"operator {definition.name!r} adds to tensors of zeros, which JAX's arrays cannot be: have its "
             "backward derived without `atomic`"
         )
+    FRAMEWORKS.add("jax")
     _, forward = functions(_described)
     complete, definition = completing(definition), with_any_backward(definition)
 
