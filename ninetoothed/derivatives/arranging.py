@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol
@@ -17,18 +18,25 @@ from ninetoothed.tensors.tensor import Tensor
 Sizes = Mapping[Symbol, Expression]
 
 
-def like(source: Tensor, other: Any, leading: int = 0, absent: Collection[Tensor] = ()) -> Tensor:
+def like(
+    source: Tensor,
+    other: Any,
+    leading: int = 0,
+    absent: Collection[Tensor] = (),
+    sizes: Sizes = MappingProxyType({}),
+) -> Tensor:
     """A new tensor, declared as another one, with so many leading dimensions more.
 
     Args:
         other: what its elements out of bounds read as.
         absent: tensors by whose sizes it is not to be declared, for no call has them.
+        sizes: what stands for those of others by which it is declared.
     """
     entries: list[Any] = [None] * leading
     options: list[Any] = [None] * leading
     for size in source.shape:
         is_open = _is_of(size, (source, *absent))
-        entries.append(None if is_open else size)
+        entries.append(None if is_open else as_symbol(size).substitute(sizes) if sizes else size)
         is_leaf = is_open and as_symbol(size).op == "leaf"
         options.append(_declared(size) if is_leaf else None)
     return Tensor(

@@ -72,17 +72,7 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
     places = definition.arrangement.places
     if any(places[p.name] is None for p in parameters if p.name not in names):
         return None
-    sources = {
-        p.name: like(p.source, p.source.other, leading=1) if p.name in names else p.source
-        for p in parameters
-    }
-    sizes = {
-        as_symbol(old): new
-        for p in parameters
-        if p.name in names
-        for old, new in zip(p.source.shape, sources[p.name].shape[1:])
-        if isinstance(old, Symbol) and owner_of(old) is p.source
-    }
+    sources, sizes = _sources(parameters, names)
     meant = dict(sizes)
     for p in parameters:
         meant |= strides_of(p.source, sources[p.name])
@@ -100,13 +90,44 @@ def batched(definition: Definition, names: Collection[str], name: str) -> Batche
             arranged[parameter.name] = (
                 _over(parameter, sources[parameter.name], sizes)
                 if parameter.name in names
-                else _for_all(parameter, sizes, count)
+                else _for_all(parameter, sources[parameter.name], sizes, count)
             )
         elif parameter.name in read:
             arranged[parameter.name] = parameter.given
     about = f"`{definition.name}` over a batch."
     specializations = redefined(definition, name, body, arranged, sources, about)
     return Batched(specializations, sources, sizes, count)
+
+
+def _sources(
+    parameters: Collection[Parameter], names: Collection[str]
+) -> tuple[dict[str, Tensor], dict[Symbol, Expression]]:
+    """The symbolic tensors by name, those of these names with a leading dimension, and what stands for sizes."""
+    sources: dict[str, Tensor] = {}
+    sizes: dict[Symbol, Expression] = {}
+    pending = [*parameters]
+    while pending:
+        # First those by whose sizes others are declared.
+        waiting = [p.source for p in pending]
+        parameter = next(p for p in pending if not _is_sized_by(p.source, waiting))
+        pending.remove(parameter)
+        own, leading = parameter.source, int(parameter.name in names)
+        is_same = not leading and all(
+            sizes.keys().isdisjoint(as_symbol(n).leaves()) for n in own.shape
+        )
+        made = own if is_same else like(own, own.other, leading, sizes=sizes)
+        sources[parameter.name] = made
+        pairs = [] if is_same else zip(own.shape, made.shape[leading:])
+        for old, new in pairs:
+            if isinstance(old, Symbol) and owner_of(old) is own:
+                sizes[as_symbol(old)] = new
+    return sources, sizes
+
+
+def _is_sized_by(source: Tensor, others: Collection[Tensor]) -> bool:
+    """Whether a tensor is declared by the sizes of others."""
+    owners = [owner_of(leaf) for size in source.shape for leaf in as_symbol(size).leaves()]
+    return any(other is owner for other in others for owner in owners if other is not source)
 
 
 def _may_shift(node: ast.AST, names: Collection[str]) -> bool:
@@ -135,8 +156,10 @@ def _over(parameter: Parameter, source: Tensor, sizes: dict[Symbol, Expression])
     return regrouped(batch, [[*outer, *first], *rest])
 
 
-def _for_all(parameter: Parameter, sizes: dict[Symbol, Expression], count: Expression) -> Tensor:
+def _for_all(
+    parameter: Parameter, source: Tensor, sizes: dict[Symbol, Expression], count: Expression
+) -> Tensor:
     """A tensor that is the same for all elements of the batch."""
     assert parameter.tensor is not None
-    tensor = arranged_as(parameter.tensor, parameter.source, sizes).unsqueeze(0)
+    tensor = arranged_as(parameter.tensor, source, sizes).unsqueeze(0)
     return tensor.expand((count, *[-1] * (tensor.ndim - 1)))

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ninetoothed.errors import FRAMEWORKS, ArgumentError
+from ninetoothed.errors import FRAMEWORKS, ArgumentError, NineToothedError
 from ninetoothed.frontends.torch_derivatives import (
     function_of,
     guarding,
@@ -221,7 +221,7 @@ def _short_way(
                 alive = unwrapped(given)
                 if any(one is not other for one, other in zip(given, alive)):
                     return call(*alive)
-                if not isinstance(error, ArgumentError):
+                if not isinstance(error, NineToothedError):
                     check_inputs(definition, given)
             raise
 

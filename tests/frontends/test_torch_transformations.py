@@ -405,3 +405,30 @@ def test_a_wrong_call_is_placed_where_the_user_calls_not_in_torch(transformed):
     with pytest.raises(ArrangementError) as caught:
         function(torch.ones(40), torch.ones(20))
     assert caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0)])
+def test_a_batch_of_a_tensor_that_is_declared_by_anothers_sizes(in_dims):
+    def application(x, y, output):
+        total = 0.0
+        for k in range(x.shape[0]):
+            total += ntl.sum(x[k] * y[k])
+        for k in range(x.shape[0]):
+            output[k] = total * x[k] - y[k]
+
+    x = Tensor(1)
+    tensors = x, Tensor(shape=(x.shape[0],)), Tensor(shape=(x.shape[0],))
+    kernel = ninetoothed.make(
+        lambda *given: tuple(each.tile((4,)).tile((-1,)) for each in given), application, tensors
+    )
+    operator = made(kernel, {"output": like("x")})
+
+    def gradients(function):
+        def summed(x, y):
+            return function(x, y).sin().sum()
+
+        return torch.vmap(torch.func.grad(summed, argnums=(0, 1)), in_dims=in_dims)
+
+    given = [random(11) if dim is None else random(3, 11) for dim in in_dims]
+    found = gradients(operator)(*given)
+    torch.testing.assert_close(found, gradients(lambda x, y: (x * y).sum() * x - y)(*given))

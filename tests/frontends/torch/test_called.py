@@ -10,8 +10,9 @@ import torch
 from torch.autograd import forward_ad
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Tensor, like
-from ninetoothed.errors import ArgumentError
+from ninetoothed.errors import ArgumentError, CompilationError
 
 NUMBERS = itertools.count()
 
@@ -124,3 +125,16 @@ def test_names_that_are_not_in_ascii_are_refused():
     kernel = ninetoothed.make(tiled, doubled, (Tensor(2), Tensor(2)))
     with pytest.raises(ArgumentError, match="in ASCII; give `größe` such a name"):
         ninetoothed.op("called::doubled", kernel, {"z": like("größe")}, backward="derive")
+
+
+def test_an_error_of_an_application_is_not_blamed_on_none_where_no_tensor_is_read():
+    def scaled(x, y, has, z):
+        z = ntl.exp(x) * y if has else ntl.exp(x)  # noqa: F841
+
+    tensors = Tensor(2), Tensor(2), Tensor(0, constexpr=True), Tensor(2)
+    arrangement = lambda x, y, has, z: (*tiled(x, y), has, *tiled(z))  # noqa: E731
+    operator = made(arrangement, scaled, tensors, constants={"has": False})
+
+    torch.testing.assert_close(operator(X, None), X.exp())
+    with pytest.raises(CompilationError, match=r"ntl\.exp takes float32"):
+        operator(X.bfloat16(), None)
