@@ -210,22 +210,21 @@ class OrderFrame(Frame):
     def next_round(self, rounds: Rounds) -> None:
         """Ends a round, if there was one, and begins the next: where a variable has no element it keeps what it held."""
         held = rounds.before.value
-        if isinstance(held, Group):
-            *assigned, others = held.items
+        if isinstance(held, Known):
+            assigned, *others = held.object
             for cell, was in zip(rounds.carried, assigned):
                 self.bind(cell, self._kept_of(cell.value, was, rounds.node), rounds.node)
-            self._keep_others(*others.object, rounds.node)
+            self._keep_others(*others, rounds.node)
         rounds.before.value = None
         if not rounds.is_last:
             now = [self._held(cell.value, rounds.node, cell.name) for cell in rounds.carried]
             others = {
                 cell: value
                 for cell, value in self.state.cells().items()
-                if isinstance(value, Runtime | Group) and cell.name and cell not in rounds.own
+                if isinstance(value, Runtime | Group) and cell not in rounds.own
             }
             block = self.state.block
-            place = block, block[-1] if block else None
-            rounds.before.value = Group((*now, Known((*place, others))))
+            rounds.before.value = Known((now, block, block[-1] if block else None, others))
 
     def _keep_others(
         self, block: list[ast.stmt], last: ast.stmt | None, others: dict[Cell, Value], node: ast.For

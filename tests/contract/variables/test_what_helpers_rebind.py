@@ -392,6 +392,16 @@ def in_one_of_the_helper(x, y):
     y = greatest  # noqa: F841
 
 
+def in_one_of_a_helper_with_a_name_of_its_own(x, y):
+    def of_all(p):
+        for k in (1, 0):
+            raised(p, x[k])
+        return p
+
+    greatest = ntl.full((4,), -100.0, ntl.float32)
+    y = of_all(greatest)  # noqa: F841
+
+
 def in_one_that_returns(x, y):
     def of_all(p):
         for k in (1, 0):
@@ -412,6 +422,7 @@ def in_one_that_returns(x, y):
         in_an_unrolled_loop,
         in_one_within_another,
         in_one_of_the_helper,
+        in_one_of_a_helper_with_a_name_of_its_own,
         in_one_that_returns,
     ],
 )
