@@ -291,6 +291,13 @@ def quotient_of_a_bounded_tile(x, n, y):
     y = 1 // ntl.maximum(ntl.full(x.shape, 1.0, ntl.float32), n)
 
 
+@case(whole, FIVE, expected=2 * FIVE + 1)
+def shaped_as_a_value(x, y):
+    v = x + 1
+    halves = ntl.reshape(2 * v, 2, v.shape[0] // 2)
+    y = ntl.reshape(halves - 1, v.shape)
+
+
 ZEROED = {"atomic_counts", "atomic_sum"}
 
 

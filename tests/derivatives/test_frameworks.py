@@ -116,6 +116,19 @@ def test_the_gradient_of_a_factor_compiles_to_a_product_of_tensor_cores():
     assert "cvt.f32.f16" not in compiled.asm["ptx"]
 
 
+def test_the_gradient_of_a_reshaped_tile_compiles():
+    pytest.importorskip("triton", reason="needs Triton")
+
+    def application(input, output):
+        pairs = ntl.reshape(ntl.exp(input), (8, 2))
+        output = ntl.reshape(pairs / ntl.sum(pairs, axis=1, keep_dims=True), (16,))  # noqa: F841
+
+    backward = ninetoothed.make(blocks, application, (Tensor(1), Tensor(1))).backward()
+    x = torch.empty(37)
+
+    assert backward.compile(x, x, x, target=("cuda", 90)).asm["cubin"]
+
+
 def test_a_backward_kernel_is_shown_and_emitted():
     kernel = ninetoothed.make(blocks, silu, (Tensor(1), Tensor(1)), kernel_name="silu")
     backward = kernel.backward()

@@ -9,7 +9,7 @@ from ninetoothed.passes.padding.knowledge import Knowledge
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import assign, read
 from ninetoothed.program.arguments import FIRST, Given
-from ninetoothed.program.nodes import Masked, SymbolValue, at
+from ninetoothed.program.nodes import Masked, Padded, SymbolValue, at
 from ninetoothed.program.tile_masks import to_be_masked
 
 
@@ -73,8 +73,7 @@ class Arguments(Given):
 
     def named_alone(self, wish: str, value: ast.expr) -> ast.expr:
         """A value by a name, which it is given where it has none. A size stays: by a name it is no constant."""
-        signed = value.operand if isinstance(value, ast.UnaryOp) else value
-        if isinstance(signed, ast.Constant | SymbolValue) or isinstance(value, ast.Name):
+        if isinstance(value, ast.Name) or _is_of_sizes(value):
             return value
         draft = self.analysis.draft
         name = draft.fresh(wish)
@@ -99,3 +98,15 @@ class Arguments(Given):
         if node is not None and masks:
             masked = Masked(value=node, masks=masks, identity=identity)
             self.put_named(name, index, at(masked, node))
+
+
+def _is_of_sizes(value: ast.expr) -> bool:
+    """Whether an expression is made of constants, sizes and values' shapes."""
+    if isinstance(value, ast.UnaryOp):
+        return _is_of_sizes(value.operand)
+    if isinstance(value, ast.BinOp):
+        return _is_of_sizes(value.left) and _is_of_sizes(value.right)
+    if isinstance(value, ast.Subscript):
+        return _is_of_sizes(value.value)
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    return is_shape or isinstance(value, ast.Constant | SymbolValue | Padded)
