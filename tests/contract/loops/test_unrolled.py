@@ -175,6 +175,20 @@ def of_another_type(x, y):
     y = count
 
 
+def of_another_type_at_first(x, y):
+    count = ntl.zeros((4,), ntl.int32)
+    for k in (1, 0):
+        count = count + x[k] + 1
+    y = count
+
+
+def of_truth_at_first(x, y):
+    seen = ntl.full((4,), 2, ntl.int32)
+    for k in (1, 0):
+        seen = (x[k] > 1) & (seen > 0)
+    y = seen
+
+
 APPLICATIONS = (
     *(backwards, of_a_name, of_a_dictionary, of_a_helpers_parameter, static, static_of_a_local),
     *(static_of_a_global, static_of_a_size, of_a_tuple, of_tiles, of_tiles_to_a_helper),
@@ -205,6 +219,8 @@ def test_a_lane_without_an_element_keeps_what_it_had(application):
         (online, [float(np.log(np.exp(np.arange(1.0, 7.0)).sum()))] * 4),
         (in_wider_shape, [44.0] * 4),
         (of_another_type, [8.0, 10.0, 4.0, 5.0]),
+        (of_another_type_at_first, [8.0, 10.0, 4.0, 5.0]),
+        (of_truth_at_first, [0.0, 1.0, 1.0, 1.0]),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )

@@ -82,7 +82,7 @@ def lasting(value: Any, before: Any, name: str, is_assigned: bool = True, turns:
         before: what it held before the round; a tuple item by item.
         is_assigned: whether the round is known to assign it; else a number may stay what it is.
         turns: of a loop that is not spelled as one over a range, what it goes over: where that is none, a round may
-            change the value's shape and type, and it keeps nothing then.
+            change the value's type, and its shape: it keeps nothing then.
 
     Raises:
         CompilationError: the round changed its shape or type, which a compiled loop cannot do.
@@ -112,7 +112,8 @@ def lasting(value: Any, before: Any, name: str, is_assigned: bool = True, turns:
         return _owning(value)
     if value.shape != before.shape or value.dtype is not before.dtype:
         if is_unrolled:
-            return value
+            is_cast = value.shape == before.shape
+            return _owning(_kept(value, before.to(value.dtype))) if is_cast else value
         was, became = (f"{tile.dtype}{list(tile.shape)}" for tile in (before, value))
         raise refuse(
             f"The loop changes what {name!r} is: {was} before a round, {became} after it. Give it the "
