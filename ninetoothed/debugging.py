@@ -87,7 +87,8 @@ def check(
         ConflictingStoreError: two programs, or two lanes of one, store to one element, or a program loads what
             another one stores, by whichever tensors; this not where programs wait for each other by atomic
             operations.
-        UnwrittenOutputError: elements of a tensor that the kernel is to store to are never stored to.
+        UnwrittenOutputError: elements of a tensor that the kernel is to store to are never stored to; not of one
+            that it loads too, where data choose what it changes.
         OutOfRangeError: a float becomes an integer of a type that does not hold it.
         DifferingStoreError: the second backend stored something else.
         DeviceError: no backend serves this kind of device, there is none here, or it is the NumPy backend's.

@@ -129,8 +129,10 @@ class Recorder:
             # By these, programs may wait for each other.
             self._check_order()
         for memory in self._elements:
-            # Atomics add to what is there: an element that none meets is right as it is.
-            is_output = memory in self._stored or memory.name in self._outputs
+            # Atomics add to what is there: an element that none meets is right as it is. So is one that a
+            # program loads, where data choose which ones change.
+            is_changed_alone = memory in self._stored and memory not in self._readers
+            is_output = is_changed_alone or memory.name in self._outputs
             if not is_output or not memory.array.size:
                 continue
             writers = self._writers.get(memory)
