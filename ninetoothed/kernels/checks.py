@@ -134,19 +134,29 @@ def _is_of(statement: ast.AST, loaded: set[str]) -> bool:
 
 
 def check_effects(program: Program, application: Callable[..., Any]) -> None:
-    """`ApplicationError` where all that is computed is lost, and a tensor is there that nothing names."""
+    """`ApplicationError` where all that is computed is lost, and a tensor is there that nothing names.
+
+    Not where a branch, the rounds of a loop or a helper may have been to store.
+    """
     statements = [each for one in program.body for each in statements_of(one)]
     lost = [each for each in statements if isinstance(each, ast.Assign)]
     if not lost or any(map(has_effect, program.body)):
         return
-    tree = source.read(application).tree
-    named = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    written = [*ast.walk(source.read(application).tree)]
+    if any(map(_may_store, written)):
+        return
+    named = {each.id for each in written if isinstance(each, ast.Name)}
     tensors = [each.name for each in program.parameters if each.kind == "tensor"]
     idle = ", ".join(f"`{name}`" for name in tensors if name not in named)
-    # A branch that was left out may name what it stores to.
     if idle:
         raise ApplicationError(
             "Nothing is stored: what is assigned here is a variable, and no parameter. Assign to the "
             f"tensor that is to have it; the application does not name {idle}.",
             location(lost[-1]),
         )
+
+
+def _may_store(node: ast.AST) -> bool:
+    """Whether a statement without stores of its own may have some within."""
+    is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    return is_call or isinstance(node, ast.If | ast.For | ast.While)

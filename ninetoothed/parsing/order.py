@@ -211,10 +211,10 @@ class OrderFrame(Frame):
         """Ends a round, if there was one, and begins the next: where a variable has no element it keeps what it held."""
         held = rounds.before.value
         if isinstance(held, Known):
-            assigned, *others = held.object
+            assigned, block, last, others = held.object
             for cell, was in zip(rounds.carried, assigned):
                 self.bind(cell, self._kept_of(cell.value, was, rounds.node), rounds.node)
-            self._keep_others(*others, rounds.node)
+            self._keep_others(block, last, others, rounds.node)
         rounds.before.value = None
         if not rounds.is_last:
             now = [self._held(cell.value, rounds.node, cell.name) for cell in rounds.carried]

@@ -163,13 +163,18 @@ def a_name_that_is_no_parameter(x, y):
     Y = x * 2
 
 
-def in_a_loop(x, y):
-    total = 0.0
-    for k in range(3):
-        total += ntl.sum(x) * k
+def doubled(x):
+    for _ in range(2):
+        x += x
+    return x
 
 
-@pytest.mark.parametrize("application", (a_name_that_is_no_parameter, in_a_loop))
+def what_a_helper_returns(x, y):
+    """A misspelled output."""
+    Y = doubled(x)
+
+
+@pytest.mark.parametrize("application", (a_name_that_is_no_parameter, what_a_helper_returns))
 def test_an_application_that_stores_nothing_of_what_it_computes(application):
     message = refusal(application)
     assert "Nothing is stored" in message and "does not name `y`." in message
@@ -185,7 +190,24 @@ def in_a_loop_without_a_round(x, y):
         y = twice
 
 
-@pytest.mark.parametrize("application", (only_loads, in_a_loop_without_a_round))
+def with_a_loop(x, y):
+    total = 0.0
+    for k in range(3):
+        total += ntl.sum(x) * k
+
+
+def by_a_helper(x, y):
+    def store(to, value):
+        for _ in range(0):
+            to = value
+
+    twice = x * 2
+    store(x, twice)
+
+
+@pytest.mark.parametrize(
+    "application", (only_loads, in_a_loop_without_a_round, with_a_loop, by_a_helper)
+)
 def test_one_that_computes_for_no_variable_or_would_store_is_one(application):
     made = ninetoothed.make(whole, application, (Tensor(2), Tensor(2)))
     output = torch.ones(2, 2)
