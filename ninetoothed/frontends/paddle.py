@@ -28,7 +28,7 @@ NINETOOTHED_CONTRACT = 1
 _RENAMED = {"float8_e4m3": "float8_e4m3fn"}
 
 #: Paddle cannot make tensors of these; it makes one of the second and looks at it as the first.
-_MADE_AS = {dtypes.uint32: "int32", dtypes.uint64: "int64"}
+_MADE_AS = {dtypes.uint16: "int16", dtypes.uint32: "int32", dtypes.uint64: "int64"}
 
 #: Paddle's dtypes that no kernel takes, for messages.
 _NOT_OURS = ("complex64", "complex128", "pstring", "raw")
@@ -39,8 +39,8 @@ def _native_dtypes() -> dict[dtypes.DType, Any]:
     """Our element types, each with Paddle's dtype; 2.6 has fewer of them than 3.x."""
     import paddle
 
-    # Paddle's `uint16` is its bfloat16, by the name that NumPy has for the bits.
-    names = {name: _RENAMED.get(name, name) for name in dtypes.NAMES if name != "uint16"}
+    # By name, and from NumPy, `uint16` is Paddle's bfloat16; the object is a type of its own.
+    names = {name: _RENAMED.get(name, name) for name in dtypes.NAMES}
     return {
         dtypes.by_name(name): getattr(paddle, native)
         for name, native in names.items()

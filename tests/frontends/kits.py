@@ -103,7 +103,7 @@ class PaddleKit(FrontendConformance):
         """The elements, as integers where Paddle does not take the type from NumPy."""
         if array.dtype.name.startswith(("bfloat", "float8")):
             return array.view(f"i{array.dtype.itemsize}")
-        if array.dtype.name in ("uint32", "uint64"):
+        if array.dtype.name in ("uint16", "uint32", "uint64"):
             return array.view(array.dtype.name[1:])
         return array
 

@@ -56,7 +56,7 @@ def test_a_zero_dimensional_tensor_gives_its_python_number(frontend, value):
     assert type(item) is type(value)
 
 
-@pytest.mark.parametrize("name", [name for name in dtypes.NAMES if name != "uint16"])
+@pytest.mark.parametrize("name", dtypes.NAMES)
 def test_element_types(frontend, name):
     native = {"float8_e4m3": "float8_e4m3fn"}.get(name, name)
     if not hasattr(paddle, native):
@@ -69,11 +69,15 @@ def test_element_types(frontend, name):
     assert frontend.dtype_of(frontend.evaluate("dtype", made)) is dtype
 
 
-def test_paddles_uint16_is_its_bfloat16(frontend):
+def test_numpys_uint16_is_paddles_bfloat16_and_paddles_a_type_of_its_own(frontend):
     tensor = paddle.to_tensor(numpy.ones([2], numpy.uint16))
     assert frontend.dtype_of(frontend.evaluate("dtype", tensor)) is dtypes.bfloat16
-    with pytest.raises(ArgumentError, match="no element type uint16"):
-        frontend.native_dtype(dtypes.uint16)
+    if not hasattr(paddle, "uint16"):
+        pytest.skip(f"Paddle {paddle.__version__} has no uint16")
+    tensor = paddle.to_tensor([0, 40000, 65535]).astype(paddle.uint16)
+    total = paddle.empty([3], "int64")
+    add.kernel(tensor, tensor.astype("int64"), total, BLOCK_SIZE=4)
+    assert total.tolist() == [0, 80000, 131070]
 
 
 def test_a_dtype_that_kernels_cannot_take_is_named():
