@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ninetoothed.errors import ArgumentError, DeviceError
 from ninetoothed.frontends.base import Frontend, owns_types
@@ -172,16 +172,21 @@ def _empty(shape: tuple[int, ...], dtype: dtypes.DType, device: Device) -> Any:
 
 def _no_pointer(tensor: Any) -> int:
     """The pointer 0 of a tensor that has no elements; `ArgumentError` for what has no memory."""
-    if not tensor.is_dense():
-        raise ArgumentError(
-            "A kernel takes dense Paddle tensors, and this one is sparse or distributed. Call "
-            "`.to_dense()` on it, or give the kernel its local part."
-        )
+    if tensor.is_sparse() or tensor.is_dist():
+        _not_dense(tensor)
     if 0 in tensor.shape:
         return 0
     raise ArgumentError(
         f"The Paddle tensor of shape {tuple(tensor.shape)} has no memory: nothing has been written "
         "to it yet, or it was cleared."
+    )
+
+
+def _not_dense(tensor: Any) -> NoReturn:
+    """Refuses a tensor: a distributed one has the sizes of the whole, and the address of the local part."""
+    raise ArgumentError(
+        "A kernel takes dense Paddle tensors, and this one is sparse or distributed. Call "
+        "`.to_dense()` on it, or give the kernel its local part."
     )
 
 
@@ -245,6 +250,7 @@ def _namespace() -> Mapping[str, object]:
         "place_key": _place_key(),
         "only_place": _only_place(),
         "no_pointer": _no_pointer,
+        "not_dense": _not_dense,
         "current_stream": raw_stream or _current_stream(),
     }
 
@@ -291,7 +297,7 @@ FRONTEND = Frontend(
     namespace=_namespace,
     # Lists, or in 3.x a `paddle.Size`, and neither can be hashed.
     shape="tuple({x}.shape)",
-    strides="tuple({x}.strides)",
+    strides="tuple({x}.strides if {x}.is_dense() else not_dense({x}))",
     pointer="({x}.data_ptr() or no_pointer({x}))",
     dtype="element_types[dtype_key({x}.dtype)]",
     device="(only_place or place_key({x}.place))",

@@ -43,7 +43,7 @@ class _Checks:
     Attributes:
         class_: asked for first.
         same: functions of it that say yes where it is alike.
-        differs: one that says no.
+        differs: one that says no, for what is not dense too.
         careful: another such, which takes longer and never raises for another dtype.
     """
 
@@ -138,7 +138,8 @@ def _maker(counts: tuple[int, ...], asks_driver: bool) -> Callable[..., Any]:
 
 def _by_dtype(keys: Keys, tensor: Any) -> Callable[[Any], bool]:
     key_of, wanted = keys.dtype, keys.dtype(tensor.dtype)
-    return lambda other: key_of(other.dtype) != wanted
+    # Paddle's own way tells distributed tensors from others too.
+    return lambda other: key_of(other.dtype) != wanted or not other.is_dense()
 
 
 def _is_contiguous(tensor: Any) -> bool:

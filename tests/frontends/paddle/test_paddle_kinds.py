@@ -39,6 +39,18 @@ def cleared():
     return tensor
 
 
+def emptied():
+    tensor = ones()
+    tensor._clear()
+    return tensor
+
+
+def divided():
+    """The first half of it is here; the rest would be another process's."""
+    mesh = paddle.distributed.ProcessMesh([0, 1])
+    return paddle.distributed.shard_tensor(ones(), mesh, [paddle.distributed.Shard(0)])
+
+
 def leaf():
     tensor = ones()
     tensor.stop_gradient = False
@@ -48,23 +60,29 @@ def leaf():
 INPUTS = {
     "coo": (lambda: paddle.sparse.sparse_coo_tensor([[0, 1]], [1.0, 2.0], [6]), "sparse"),
     "cleared": (cleared, "has no memory"),
+    "emptied": (emptied, "has no memory"),
+    "distributed": (divided, "distributed.*local part"),
     "complex": (lambda: paddle.ones([6], dtype="complex64"), "complex64 cannot be passed"),
     "not initialized": (paddle.Tensor, "no memory|outermost shapes"),
     "static": (lambda: "a name", "must be a tensor"),
 }
 
 
+@pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("kind", INPUTS)
-def test_an_input_that_is_no_plain_tensor_is_refused_by_name(kind):
-    tensor, message = INPUTS[kind]
+def test_an_input_that_is_no_plain_tensor_is_refused_by_name(kind, is_known):
+    (tensor, message), kernel = INPUTS[kind], make()
+    for _ in range(2 if is_known else 0):
+        kernel(ones(), ones())
 
     with pytest.raises(NineToothedError, match=message):
-        make()(tensor(), ones())
+        kernel(tensor(), ones())
 
 
 OUTPUTS = {
     "overlapping": (lambda: paddle.as_strided(ones(), [6], [0]), "stored to, and several"),
     "leaf": (leaf, "a leaf that requires grad"),
+    "distributed": (divided, "distributed.*local part"),
     "parameter": (lambda: paddle.create_parameter([6], "float32"), "a leaf that requires grad"),
 }
 
