@@ -25,6 +25,7 @@ from ninetoothed.launch.arguments import described
 from ninetoothed.program.written import written
 from ninetoothed_jax.buffers import BUFFERS, CURRENT, Buffer, device_of
 from ninetoothed_jax.ffi import Invocation, handler
+from ninetoothed_jax.varying import axes_of, varying
 
 if TYPE_CHECKING:
     from ninetoothed.kernels.definition import Definition
@@ -269,7 +270,8 @@ class _Call:
             vmap_method="sequential",
             input_output_aliases=aliases,
         )
-        return tuple(launch(*operands, identity=numpy.int64(self.identity)))
+        made = launch(*operands, identity=numpy.int64(self.identity))
+        return varying(made, axes_of(operands))
 
     def run(self, kind: str, invocation: Invocation) -> None:
         """Launches on XLA's buffers and stream, on a device of this kind."""

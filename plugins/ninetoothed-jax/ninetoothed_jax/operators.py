@@ -16,6 +16,7 @@ from ninetoothed.kernels.operator import (
     with_any_backward,
 )
 from ninetoothed_jax.partitioning import partitioned
+from ninetoothed_jax.varying import axes_of, varying
 
 #: For so many sets of numbers that are no arrays an operator keeps what JAX knows of it.
 _MOST_CONSTANTS = 256
@@ -55,7 +56,12 @@ def registered(
             for name, value in known.items()
             if not isinstance(value, jax.Array)
         )
-        return made(constants)(*arrays)
+        operator, arrays = made(constants), varying(arrays, axes_of(arrays))
+        try:
+            return operator(*arrays)
+        except NotImplementedError:
+            # `jax.shard_map` outside of `jax.jit` takes no rule that is told which gradients are zero.
+            return jax.jit(operator)(*arrays)
 
     return call, ()
 
@@ -114,7 +120,13 @@ def _differentiable(
     made = [entry.name for entry in definition.outputs]
     tensors = [entry.name for entry in definition.tensors]
 
-    operator = jax.custom_vjp(run)
+    def primal(*arrays: Any) -> Any:
+        # Neither of the transformations below says along which axes of a mesh its results differ.
+        results = run(*arrays)
+        found = varying(results if len(made) > 1 else (results,), axes_of(arrays))
+        return found if len(made) > 1 else found[0]
+
+    operator = jax.custom_vjp(primal)
 
     def forward(*primals: Any) -> Any:
         for name, primal in zip(names, primals):
@@ -133,6 +145,7 @@ def _differentiable(
         left = iter(saved)
         kept = [constants[n] if n in constants else next(left) for n in definition.saved]
         given = [_materialized(each) for each in (gradients if len(made) > 1 else (gradients,))]
+        given = varying(given, axes_of([*given, *saved]))
         found = dict(zip(tensors, definition.checked_gradients(derivative(*given, *kept))))
         return tuple(found.get(name) for name in names)
 

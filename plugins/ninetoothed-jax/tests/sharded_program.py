@@ -18,31 +18,44 @@ if "jax" not in {listed.name for listed in plugins.listing()}:
 
 
 def main():
-    """Compares values and gradients with those of one device."""
-    operator = ninetoothed.op(
-        "jax_tests::sharded", layer_norm.kernel, {"output": like("input")}, backward="derive"
-    )
+    """Compares values and gradients with those of one device, and what JAX checks of results with what it should."""
     mesh = Mesh(np.array(jax.devices()), ("rows",))
-    x, weight, bias = (
-        jax.random.normal(jax.random.key(n), s) for n, s in enumerate([(8, 5), (5,), (5,)])
-    )
+    given = [jax.random.normal(jax.random.key(n), s) for n, s in enumerate([(8, 5), (5,), (5,)])]
     rows, whole = PartitionSpec("rows"), PartitionSpec()
-    sharded = jax.shard_map(
-        lambda *given: operator(*given, 1e-5),
-        mesh=mesh,
-        in_specs=(rows, whole, whole),
-        out_specs=rows,
-        check_vma=False,
-    )
+    specs = {"mesh": mesh, "in_specs": (rows, whole, whole)}
 
-    def both(function):
-        def loss(*given):
-            return jnp.sin(function(*given)).sum()
+    def operator(name, **options):
+        made = ninetoothed.op(
+            f"jax_tests::{name}", layer_norm.kernel, {"output": like("input")}, **options
+        )
+        return lambda *arrays: made(*arrays, 1e-5)
 
-        return jax.jit(jax.value_and_grad(loss, (0, 1, 2)))(x, weight, bias)
+    def loss(function):
+        return lambda *arrays: jnp.sin(function(*arrays)).sum()
 
-    found, wanted = both(sharded), both(lambda *given: operator(*given, 1e-5))
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), found, wanted)
+    def check(found, wanted):
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), found, wanted
+        )
+
+    everything = operator("everything", backward="derive")
+    of_weight = operator("of_weight", backward="derive", wrt=("weight",))
+    wanted = jax.value_and_grad(loss(everything), (0, 1, 2))(*given)
+    # What is the same on all devices: its gradient is the sum of what each has.
+    of_devices = jax.shard_map(jax.grad(loss(of_weight), 1), **specs, out_specs=whole)
+    for compiled in (jax.jit, lambda function: function):
+        for checks in (False, True):
+            divided = jax.shard_map(everything, **specs, out_specs=rows, check_vma=checks)
+            check(compiled(jax.value_and_grad(loss(divided), (0, 1, 2)))(*given), wanted)
+            divided = jax.shard_map(of_weight, **specs, out_specs=rows, check_vma=checks)
+            check(compiled(jax.grad(loss(divided), 1))(*given), wanted[1][1])
+        check(compiled(of_devices)(*given), wanted[1][1])
+    try:
+        jax.shard_map(everything, **specs, out_specs=whole)(*given)
+    except ValueError as error:
+        assert "replica" in str(error)
+    else:
+        raise AssertionError("rows that differ are taken for one another")
     print(len(jax.devices()), "right")
 
 
