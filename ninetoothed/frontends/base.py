@@ -173,6 +173,9 @@ class Frontend:
     def _wrong(self, field: str, value: object, needed: str) -> str:
         return f"Frontend {self.name!r}: `{field}` must be {needed}, got {value!r}."
 
+    def _wrong_result(self, field: str, found: object, needed: str) -> str:
+        return f"Frontend {self.name!r}: `{field}` must give {needed}; it gave {found!r}."
+
     def _check_expression(self, field: str, template: object) -> None:
         placeholder = _PLACEHOLDERS.get(field, "x")
         of = f" of {{{placeholder}}}" if placeholder else ""
@@ -205,6 +208,14 @@ class Frontend:
             if known is dtype:
                 return native
         raise ArgumentError(f"{self.name} has no element type {dtype}.")
+
+    def check_device(self, device: Any) -> None:
+        """`PluginError` where `device_of` gives no device for a framework's."""
+        from ninetoothed.kernels.call import Device
+
+        found = self.device_of(device)
+        if not isinstance(found, Device):
+            raise PluginError(self._wrong_result("device_of", found, "a `Device`"))
 
     def evaluate(self, field: str, x: object) -> Any:
         """What the expression called ``field`` (``"shape"``, ``"jagged.values"``) says of ``x``.
@@ -249,11 +260,20 @@ class Frontend:
     @threads.cached_property
     def names(self) -> Mapping[str, object]:
         """What `namespace` gave; the framework may be imported by asking."""
-        return dict(self.namespace())
+        found = self.namespace()
+        if not isinstance(found, Mapping):
+            raise PluginError(self._wrong_result("namespace", found, "a dictionary of names"))
+        return dict(found)
 
     @threads.cached_property
     def _dtypes(self) -> Mapping[Any, DType]:
-        return dict(self.dtypes())
+        found = self.dtypes()
+        if not isinstance(found, Mapping) or not all(
+            isinstance(known, DType) for known in found.values()
+        ):
+            needed = "a dictionary of the framework's dtypes, each with one of `ninetoothed.language.dtypes`"
+            raise PluginError(self._wrong_result("dtypes", found, needed))
+        return dict(found)
 
     @threads.cached_property
     def _functions(self) -> dict[str, Callable[[Any], Any]]:

@@ -82,6 +82,9 @@ def _read(
         frontend.evaluate("device", held),
         math.gcd(pointers[0], ALIGNMENT),
     )
+    # A launch looks it up.
+    hash(read)
+    frontend.check_device(read[3])
     if not is_jagged:
         _check_apart(kernel, parameter, *read[:2])
     return read, pointers

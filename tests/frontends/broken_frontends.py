@@ -198,6 +198,18 @@ BROKEN = (
         ("says no to another of its sort",),
     ),
     Broken(
+        "a guard that always says yes",
+        lambda: {"guard": lambda *tensors: lambda *others: True},
+        "test_the_kernel_add",
+        ("nothing was launched", "differ in the shape"),
+    ),
+    Broken(
+        "a guard that is no function of functions",
+        lambda: {"guard": lambda *tensors: True},
+        "test_guard",
+        ("must give a function", "'bool' object is not callable"),
+    ),
+    Broken(
         "owns everything",
         lambda: {"owns": lambda type_: True},
         "test_the_frontend_owns_its_tensors_and_nothing_else",

@@ -9,6 +9,7 @@ import pytest
 
 import ninetoothed
 from ninetoothed import Symbol, Tensor, plugins
+from ninetoothed.errors import NineToothedError
 from ninetoothed.frontends.base import JaggedExpressions, guard_by
 from tests.frontends import toy_framework as toy
 
@@ -100,3 +101,21 @@ def test_a_guard_compares_by_value_what_cannot_be_hashed():
     assert not alike(Thing([1, 2], "b"), Thing([3], "b"))
     with pytest.raises(TypeError):
         alike(Thing([1, 2], "a"))
+
+
+WRONG = {
+    "shape": ("list({x}.sizes)", "`tuple` .*cannot be read.*unhashable"),
+    "namespace": (lambda: None, "`namespace` must give a dictionary of names; it gave None"),
+    "dtypes": (lambda: ["float32"], r"`dtypes` must give a dictionary .*; it gave \['float32'\]"),
+    "device_of": (lambda place: "toy", "`device_of` must give a `Device`; it gave 'toy'"),
+}
+
+
+@pytest.mark.parametrize("field", WRONG)
+def test_what_a_frontend_says_wrongly_is_named_at_a_call(field):
+    said, message = WRONG[field]
+    with toy.registered(**{field: said}):
+        kernel = ninetoothed.make(tiled, of_names, (Tensor(1), Tensor(1)))
+        x = toy.array(numpy.ones(3, numpy.float32))
+        with pytest.raises(NineToothedError, match=message):
+            kernel(x, x, BLOCK_SIZE=4)
