@@ -81,7 +81,7 @@ def _layer(definition: OperatorDefinition, forward: Callable[..., Any]) -> Any:
             ]
             # Paddle asks for a gradient of each tensor that was given, of a number that is one too.
             ctx.asked = [
-                (name, not each.stop_gradient)
+                (name, not each.stop_gradient, each.shape)
                 for name, each in zip(names, arguments)
                 if isinstance(each, paddle.Tensor)
             ]
@@ -95,14 +95,22 @@ def _layer(definition: OperatorDefinition, forward: Callable[..., Any]) -> Any:
                     f"operator {definition.name!r}: a tensor that its backward needs was stored to after "
                     "the call. Store to a `.clone()` of it, or give the operator one."
                 )
-            for name, is_asked in ctx.asked:
+            for name, is_asked, _ in ctx.asked:
                 if is_asked and name not in tensors:
                     raise number_has_no_gradient(definition, name)
             saved = iter(saved_tensors)
             kept = [next(saved) if each is None else each[0] for each in ctx.kept]
             found = dict(zip(tensors, definition.checked_gradients(derivative(*gradients, *kept))))
+            # Paddle takes one of any shape.
+            for name, is_asked, shape in ctx.asked:
+                gradient = found.get(name) if is_asked else None
+                if isinstance(gradient, paddle.Tensor) and gradient.shape != shape:
+                    raise ArgumentError(
+                        f"operator {definition.name!r}: `backward` gave a gradient of shape "
+                        f"{tuple(gradient.shape)} for `{name}`, whose shape is {tuple(shape)}"
+                    )
             # It takes none of what asks for none.
-            given = tuple(found.get(name) if is_asked else None for name, is_asked in ctx.asked)
+            given = tuple(found.get(name) if is_asked else None for name, is_asked, _ in ctx.asked)
             return given if len(given) > 1 else given[0]
 
     return Layer

@@ -101,6 +101,17 @@ def test_a_wrong_number_of_gradients_is_named():
         operator(x).sum().backward()
 
 
+def test_a_gradient_of_another_shape_is_named():
+    operator = made(cubed, {"output": like("input")}, backward=lambda gradient: gradient[:2])
+    x = paddle.randn([5])
+    x.stop_gradient = False
+
+    with pytest.raises(
+        OSError, match=r"gave a gradient of shape \(2,\) for `input`, whose shape is \(5,\)"
+    ):
+        operator(x).sum().backward()
+
+
 def doubled(input):
     input *= 2
 
