@@ -44,7 +44,8 @@ def normalized_dim(dim: Any, count: int) -> int:
         raise Misfit(f"dimension {shown(dim)}", "an int")
     position = dim.__index__()
     if not -count <= position < count:
-        raise Misfit(f"dimension {shown(position)}", f"one from {-count} to {count - 1}")
+        needed = f"one from {-count} to {count - 1}" if count else "a tensor that has dimensions"
+        raise Misfit(f"dimension {shown(position)}", needed)
     return position % count
 
 

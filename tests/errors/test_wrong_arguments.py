@@ -77,6 +77,14 @@ ROWS = {
     "a text as size": (lambda: Tensor(shape=("a",)), "ints, Symbols or None.*'a'"),
     "a number's shape": (lambda: Tensor(shape=1.5), "ints, Symbols or None.*1.5"),
     "a jagged dimension beyond": (lambda: Tensor(2, jagged_dim=2), "jagged_dim.*from -2 to 1"),
+    "a jagged dimension of a scalar": (
+        lambda: Tensor(0, jagged_dim=0),
+        "0 dimensions got dimension 0; it needs a tensor that has dimensions",
+    ),
+    "a squeezed scalar": (
+        lambda: Tensor(0).squeeze(0),
+        "dimension 0; it needs a tensor that has dimensions",
+    ),
     "a text as other": (lambda: Tensor(1, other="0"), "`other`.*'0'"),
     "a constant of dimensions": (lambda: Tensor(1, constexpr=True), "for scalars"),
     "a value of no constant": (lambda: Tensor(0, value=3), "needs constexpr=True"),
