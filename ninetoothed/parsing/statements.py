@@ -31,7 +31,8 @@ from ninetoothed.program.nodes import LanguageRef, walk
 from ninetoothed.symbols.simplify import is_nonnegative
 
 _ADVICE = {
-    ast.Break: "`break` is not supported: put the rest of the body under an `if`, or use `while`",
+    ast.Break: "`break` is not supported: end the loop by its condition, as in `while k < n and not found`, or "
+    "put the rest of the body under an `if`",
     ast.Continue: "`continue` is not supported: put the rest of the body under an `if`",
     ast.Try: "`try` is not supported: nothing is raised in a running kernel",
     ast.With: "`with` is not supported in an application",

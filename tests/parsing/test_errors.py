@@ -353,6 +353,18 @@ def test_a_list_that_is_to_grow():
     assert "'append' is not supported: tuples, lists and dictionaries" in failure(application)
 
 
+def test_a_loop_that_is_broken_off():
+    def application(x, y, n):
+        k = 0
+        while True:
+            if k > n:
+                break  # HERE
+            k += 1
+        y = x
+
+    assert "end the loop by its condition, as in `while k < n and" in failure(application)
+
+
 def test_a_loop_variable_cannot_be_a_tile():
     def application(x, y, n):
         for x in range(n):  # HERE
