@@ -348,8 +348,8 @@ def _product_shape(call: Call, left: Shape | None, right: Shape | None) -> Shape
     if depth < LEAST_DEPTH:
         call.refuse(
             f"`ntl.dot` takes tiles whose inner size is {LEAST_DEPTH} or more, as the units of a GPU do, "
-            f"but got {depth}. Tile both tensors with {LEAST_DEPTH} there: what lies beyond them is "
-            "padding."
+            f"but got {depth}. Tile both tensors with {LEAST_DEPTH} there, or in place of -1 with a constexpr "
+            f"Symbol of {LEAST_DEPTH} or more: what lies beyond them is padding."
         )
     return (*left[:-1], right[-1])
 
