@@ -16,7 +16,7 @@ from ninetoothed.kernels.call import Call
 from ninetoothed.kernels.definition import Definition
 from ninetoothed.kernels.meetings import apart, flattened
 from ninetoothed.kernels.meetings.decisions import Decision
-from ninetoothed.kernels.meetings.limits import Limit, Loop, Meeting, Side, lane_of
+from ninetoothed.kernels.meetings.limits import Differing, Limit, Loop, Meeting, Side, lane_of
 from ninetoothed.kernels.meetings.walk import meetings
 from ninetoothed.parsing.frames import count_text
 from ninetoothed.records import dataclass
@@ -66,11 +66,7 @@ def compare_all(
     for meeting in meetings(kernel):
         differing = numbers.differing(meeting)
         if differing is not None:
-            values = [
-                None if limit is None else (limit.total, numbers.value(limit.total))
-                for limit in differing
-            ]
-            error = _mismatch(kernel, call, meeting, values)
+            error = _mismatch(kernel, call, meeting, differing, numbers.value)
             found = [loop.decision for loop in meeting.loops if loop.decision is not None]
             decisions = [decision for decision in found if decision.test is not None]
             if not decisions:
@@ -217,11 +213,8 @@ class _Numbers:
         self._last: dict[Symbol, int | None] = {p: count - 1 for p, count in self._counts.items()}
         self._ends: dict[tuple[object, ...], dict[Form, _End]] = {}
 
-    def differing(self, meeting: Meeting) -> tuple[Limit | None, Limit | None] | None:
-        """The limits of the two sides, if there are elements that only one of them has.
-
-        None for one: it is the one that has some, at positions of its own.
-        """
+    def differing(self, meeting: Meeting) -> Differing | None:
+        """What the two sides differ by, if there are elements that only one of them has."""
         if not all(map(self._runs, meeting.loops)):
             return None
         one, other = map(self._tile_sizes, meeting.sides)
@@ -247,9 +240,9 @@ class _Numbers:
 
     def _differing(
         self, meeting: Meeting, chosen: Mapping[Symbol, int], lanes: Sequence[Sequence[int]]
-    ) -> tuple[Limit, Limit] | None:
+    ) -> Differing | None:
         one, other = (self._ends_of(side, chosen) for side in meeting.sides)
-        for form in one.keys() & other.keys():
+        for form in (form for form in one if form in other):
             for low, high in ((one[form], other[form]), (other[form], one[form])):
                 # Of what is stored there may be more than there is room for.
                 is_right = low.most >= high.least or (meeting.is_store and high is one[form])
@@ -258,8 +251,7 @@ class _Numbers:
                     is_right = self._has_none(more, form, low.most, high.least)
                 if not is_right and self._reaches(form, low.most, high.least, lanes):
                     assert low.limits[1] is not None and high.limits[0] is not None
-                    limits = low.limits[1], high.limits[0]
-                    return limits if low is one[form] else limits[::-1]
+                    return (0 if low is one[form] else 1), low.limits[1], high.limits[0]
         return None
 
     def value(self, size: Expression) -> int:
@@ -288,7 +280,7 @@ class _Numbers:
         found = self._ends.get(key)
         if found is None:
             found = self._ends[key] = {}
-            for limit in side.limits:
+            for limit in side.in_order:
                 limit = limit.where(chosen) if chosen else limit
                 if limit.is_of_tile or limit.is_flattened:
                     # Of a tile it is another with every choice of the tuner's.
@@ -377,26 +369,30 @@ def _only_choice(tiles: Sequence[Symbol], lanes: Sequence[int]) -> dict[Symbol, 
 
 
 def _mismatch(
-    kernel: Definition, call: Call, meeting: Meeting, values: Sequence[tuple[Symbol, int] | None]
+    kernel: Definition,
+    call: Call,
+    meeting: Meeting,
+    differing: Differing,
+    value: Callable[[Symbol], int],
 ) -> ArgumentError:
     names = [side.use.parameter for side in meeting.sides]
     shapes = [call.arguments[name].shape for name in names]
     made, what = ("what is made of ", "is stored to") if meeting.is_store else ("", "meets")
     met = f"{made}`{names[0]}` of shape {shapes[0]} {what} `{names[1]}` of shape {shapes[1]}"
+    place, *limits = differing
+    lacking, having = names[place], names[1 - place]
     ends = [
-        (side.use.parameter, _described(kernel, side, *entry), entry[1])
-        for side, entry in zip(meeting.sides, values)
-        if entry is not None
+        _described(kernel, side, limit.total, value(limit.total))
+        for side, limit in zip(meeting.sides, limits[::-1] if place else limits)
+        if limit is not None
     ]
-    lacking = ends[0][0] if meeting.is_store or ends[0][2] < ends[-1][2] else ends[-1][0]
     if len(ends) == 1:
-        having = names[values[0] is not None]
         found = (
-            f"`{lacking}` ends, {ends[0][1]}, where a program still has elements of `{having}`: they are "
+            f"`{lacking}` ends, {ends[0]}, where a program still has elements of `{having}`: they are "
             "not arranged by the same indices. Arrange them alike"
         )
     else:
-        found = f"{' and '.join(end for _, end, _ in ends)}. Make them equal"
+        found = f"{' and '.join(ends)}. Make them equal"
     return ArgumentError(
         f"kernel `{kernel.name}`: {met} here, and they have not the same elements: {found}, or say what "
         f"`{lacking}` has beyond its end, as in Tensor(…, other=0).",

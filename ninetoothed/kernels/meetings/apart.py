@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ninetoothed.errors import ArgumentError, ArrangementError
 from ninetoothed.kernels.definition import Definition
-from ninetoothed.kernels.meetings.limits import Limit, Side, lane_of
+from ninetoothed.kernels.meetings.limits import Differing, Limit, Side, lane_of
 from ninetoothed.symbols.expr import Expression, Symbol, as_symbol, evaluated
 
 #: The largest size of a block that is looked at.
@@ -64,8 +64,8 @@ def differing(
     is_store: bool,
     tiles: Sequence[tuple[Symbol, Symbol]],
     environment: Mapping[Symbol, int],
-) -> tuple[Limit | None, Limit | None] | None:
-    """The limit of one of the sides, if a program has an element of the other where it ends; None for that other.
+) -> Differing | None:
+    """What the two sides differ by, if a program has an element of one where the other ends.
 
     Args:
         sides: see `candidates`.
@@ -79,7 +79,7 @@ def differing(
                 continue
             (width,) = widths[0] if widths else (1,)
             if _has_beyond(kernel, having, limit, width, numbers, grid):
-                return (limit, None) if lacking is sides[0] else (None, limit)
+                return (0 if lacking is sides[0] else 1), limit, None
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from ninetoothed.kernels.meetings.limits import Limit, Side, lane_of
+from ninetoothed.kernels.meetings.limits import Differing, Limit, Side, lane_of
 from ninetoothed.symbols.expr import Symbol, evaluated
 
 #: How many values an index is given at most, and how many positions are looked at.
@@ -21,8 +21,8 @@ def differing(
     widths: Sequence[int],
     environment: Mapping[Symbol, int],
     counts: Mapping[Symbol, int],
-) -> tuple[Limit, Limit] | None:
-    """The limits of the two sides, if a program has elements that only one of them has.
+) -> Differing | None:
+    """What the two sides differ by, if a program has elements that only one of them has.
 
     Args:
         sides: of a store, what is stored and where to.
@@ -38,7 +38,7 @@ def differing(
     single = set[Symbol]().union(*(limit.parts for limit in flattened)) & lanes.keys()
     summed = {lane: width for lane, width in lanes.items() if lane not in single}
     one, other = (_by_lanes(side, summed, environment) for side in sides)
-    for key in one.keys() & other.keys():
+    for key in (key for key in one if key in other):
         limits = one[key], other[key]
         indices = set[Symbol]().union(*(limit.indices for side in limits for limit in side))
         known = {
@@ -61,7 +61,7 @@ def differing(
                     min(ends[high], key=_first),
                 )
                 if max(most, 0) < min(least, room):
-                    return (lacking, having) if low == 0 else (having, lacking)
+                    return low, lacking, having
     return None
 
 
@@ -74,7 +74,7 @@ def _by_lanes(
 ) -> dict[Lanes, list[Limit]]:
     """The limits of a side, but those of a tile whose size the tuner chooses."""
     found: dict[Lanes, list[Limit]] = {}
-    for limit in side.limits:
+    for limit in side.in_order:
         if not limit.is_of_tile:
             factors = [
                 (leaf, evaluated(by, environment)) for leaf, by in limit.factors if leaf in summed

@@ -145,6 +145,16 @@ class Side:
     dims: tuple[int, ...]
     limits: frozenset[Limit]
 
+    @threads.cached_property
+    def in_order(self) -> list[Limit]:
+        """The limits, in one order whatever a set's is: first those by sizes of tensors, which are told of."""
+        return sorted(self.limits, key=lambda each: (each.size.op == "const", each.size.sort_key))
+
+
+#: What two sides that meet differ by: the place of the one that ends, its limit, and the other one's, None where
+#: that is at positions of its own.
+Differing = tuple[int, Limit, Limit | None]
+
 
 @dataclass(frozen=True, eq=False)
 class Meeting:

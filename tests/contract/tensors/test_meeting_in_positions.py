@@ -142,6 +142,28 @@ def test_whatever_sizes_meet_nothing_is_read_that_is_not_there():
     assert refused > 20 and stored > 10
 
 
+@pytest.mark.parametrize("of_other", ["flattened", "rows", "parts"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_one_that_ends_is_named_whatever_its_sizes_are(of_other, is_first):
+    def lines(t, tile):
+        return (t if tile is None else t.tile(tile).ravel()).flatten().tile((4,))
+
+    tile = {"flattened": None, "rows": (1, -1), "parts": (1, 4)}[of_other]
+
+    def arrangement(x, z, y):
+        tiles = ((3, -1), tile) if is_first else (tile, (3, -1))
+        return lines(x, tiles[0]), lines(z, tiles[1]), y.tile((4,))
+
+    def added(x, z, y):
+        y = x + z  # noqa: F841
+
+    kernel = ninetoothed.make(arrangement, added, (Tensor(2), Tensor(2), Tensor(1)))
+    given = torch.ones(4, 4), torch.ones(2, 12)
+    ends, x, z = ("x", *given) if is_first else ("z", *given[::-1])
+    with pytest.raises(ArgumentError, match=f"24 in dimensions 0, 1 .*say what `{ends}` has"):
+        kernel(x, z, torch.empty(24))
+
+
 def test_tiles_may_lie_elsewhere():
     """As many tiles, none of which has padding: each is at its number in either tensor."""
     x, y = torch.arange(32.0).reshape(4, 8), torch.full((8, 4), torch.nan)
