@@ -12,7 +12,7 @@ from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.promotion import as_count_of
-from ninetoothed.program import nodes
+from ninetoothed.program import nodes, typed_calls
 from ninetoothed.program.constancy import is_constant, is_constant_symbol
 from ninetoothed.program.effects import operation_of
 from ninetoothed.program.frozen import rule_for
@@ -291,7 +291,7 @@ class Expressions:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         self.of(node.slice)
         if value.items is not None:
-            index = parts[0].value if isinstance(parts[0], ast.Constant) else None
+            index = typed_calls.literal(parts[0])
             fits = isinstance(index, int) and -len(value.items) <= index < len(value.items)
             if isinstance(index, int) and not fits:
                 self.refuse(node, f"There is no item {index} of {len(value.items)}.")

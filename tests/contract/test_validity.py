@@ -298,6 +298,12 @@ def shaped_as_a_value(x, y):
     y = ntl.reshape(halves - 1, v.shape)
 
 
+@case(whole, FIVE, expected=FIVE + 1)
+def shaped_by_the_last_size(x, y):
+    v = x + 1
+    y = ntl.reshape(ntl.reshape(v, v.shape[-1] // 2, 2), v.shape)
+
+
 ZEROED = {"atomic_counts", "atomic_sum"}
 
 
