@@ -22,8 +22,10 @@ from ninetoothed.parsing.values import (
     Tile,
     Value,
     copy_of,
+    is_of_shapes,
 )
 from ninetoothed.program.effects import names_read, reads_memory
+from ninetoothed.program.nodes import clone
 
 
 class AssignmentFrame(CallFrame):
@@ -53,7 +55,12 @@ class AssignmentFrame(CallFrame):
         value = self._loaded(node.value)
         annotation = self._annotation(node.annotation)
         is_local = isinstance(node.target, ast.Name) and not self._target(node.target).stores
-        if annotation is language_member("constexpr") and isinstance(value, Runtime) and is_local:
+        if (
+            annotation is language_member("constexpr")
+            and isinstance(value, Runtime)
+            and is_local
+            and not is_of_shapes(value.node)
+        ):
             assert isinstance(node.target, ast.Name)
             cell = self._target(node.target)
             self.assigns(node.target.id, node.target)
@@ -353,9 +360,15 @@ class AssignmentFrame(CallFrame):
                 stores.append((element, cells[-1]))
         names = [self.name(cell.name, node, ast.Store()) for cell in cells]
         targets: list[ast.expr] = [self.at(ast.Tuple(elts=list(names), ctx=ast.Store()), node)]
+        is_shape = is_of_shapes(value.node)
+        value = self.sizes(value, node) if is_shape else value
         self.emit(ast.Assign(targets=targets, value=value.node), node)
-        for cell in cells:
+        for place, cell in enumerate(cells):
             cell.value = Runtime(self.name(cell.name, node))
+            if is_shape:
+                # The statement above sees to it that there are as many.
+                size = ast.Subscript(clone(value.node), ast.Constant(place), ast.Load())
+                cell.value = Runtime(self.at(size, node))
         for element, cell in stores:
             self.assign(element, self.read(cell, cell.name, node), node)
 

@@ -23,6 +23,7 @@ from ninetoothed.parsing.values import (
     Value,
     copy_of,
     is_method,
+    is_of_shapes,
     same,
 )
 from ninetoothed.program.constancy import is_constant_symbol
@@ -61,6 +62,8 @@ class BindingFrame(OrderFrame):
             return value
         if is_method(value.node):
             return self.as_it_is(value, node)
+        if is_of_shapes(value.node):
+            return self.sizes(value, node)
         if is_name(value.node, name):
             return value
         constant = cell.is_stable and not self.state.loops and self.is_constant(value.node)
@@ -121,6 +124,8 @@ class BindingFrame(OrderFrame):
             owner = self.expression(self.as_it_is(Runtime(value.node.value), node), node)
             method = ast.Attribute(value=owner, attr=value.node.attr, ctx=ast.Load())
             return Runtime(self.at(method, node))
+        if isinstance(value, Runtime) and is_of_shapes(value.node):
+            return self.sizes(value, node)
         if isinstance(value, Runtime) and not self._is_stable(value.node):
             if names_read(value.node) or reads_memory(value.node):
                 return Runtime(self.saved(value.node, node, "value"))
@@ -251,18 +256,6 @@ class BindingFrame(OrderFrame):
             for index in tile.indices
         )
         return replace(tile, indices=indices)
-
-    def _is_stable(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Constant | SymbolValue):
-            return True
-        if isinstance(node, ast.Name):
-            cells = [cell for frame in self.state.frames for cell in frame.cells.values()]
-            if any(node.id in cell.item_names.values() for cell in cells):
-                return False
-            return next((cell.is_stable for cell in cells if cell.name == node.id), True)
-        if isinstance(node, ast.BinOp):
-            return self._is_stable(node.left) and self._is_stable(node.right)
-        return False
 
     # Where ways meet.
 

@@ -35,6 +35,7 @@ from ninetoothed.parsing.values import (
     Tile,
     Value,
     copy_of,
+    is_shape,
     to_python,
 )
 from ninetoothed.program.nodes import SymbolValue
@@ -434,10 +435,3 @@ class ExpressionFrame(ElementFrame):
 
 #: What an f-string does to a value by the letter after its exclamation mark.
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {ord("s"): str, ord("r"): repr, ord("a"): ascii}
-
-
-def is_shape(node: ast.expr) -> bool:
-    """Whether a node is a tile's shape in the running kernel, or a dimension of it."""
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Attribute) and node.attr == "shape"

@@ -11,10 +11,9 @@ from ninetoothed.language import LanguageFunction, operations
 from ninetoothed.language.operations import Operation
 from ninetoothed.language.signatures import Signature, signature_of, words_of
 from ninetoothed.parsing import source
-from ninetoothed.parsing.expressions import is_shape
 from ninetoothed.parsing.objects import comes_from, is_inlined, literal, value_of
 from ninetoothed.parsing.operators import OperatorFrame, is_symbolic, symbol_of
-from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value
+from ninetoothed.parsing.values import Function, Group, Known, Range, Runtime, Value, is_shape
 from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_constant

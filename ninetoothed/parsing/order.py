@@ -21,6 +21,7 @@ from ninetoothed.parsing.values import (
     Tile,
     Undecided,
     Value,
+    is_of_shapes,
     with_nodes,
 )
 from ninetoothed.program.effects import (
@@ -30,7 +31,7 @@ from ninetoothed.program.effects import (
     names_read,
     reads_memory,
 )
-from ninetoothed.program.nodes import Kept, clone
+from ninetoothed.program.nodes import Kept, SymbolValue, clone
 from ninetoothed.records import dataclass
 
 
@@ -193,9 +194,37 @@ class OrderFrame(Frame):
             value = Runtime(self.expression(value, node))
         if isinstance(value, Group):
             return value.with_items(self.computed_once(item, node, wish) for item in value.items)
+        if isinstance(value, Runtime) and is_of_shapes(value.node):
+            return self.sizes(value, node)
         if isinstance(value, Runtime) and not isinstance(value.node, ast.Name | ast.Constant):
             return Runtime(self.saved(value.node, node, wish))
         return value
+
+    def sizes(self, value: Runtime, node: ast.AST) -> Runtime:
+        """What is made of shapes, as it stays: of values that variables of their own hold, if need be."""
+
+        def kept(part: Any) -> Any:
+            if isinstance(part, ast.BinOp):
+                part.left, part.right = kept(part.left), kept(part.right)
+            elif isinstance(part, ast.Subscript):
+                kept(part.value)
+            elif isinstance(part, ast.Attribute) and not self._is_stable(part.value):
+                part.value = self.saved(part.value, node, "value")
+            return part
+
+        return Runtime(kept(clone(value.node)))
+
+    def _is_stable(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Constant | SymbolValue):
+            return True
+        if isinstance(node, ast.Name):
+            cells = [cell for frame in self.state.frames for cell in frame.cells.values()]
+            if any(node.id in cell.item_names.values() for cell in cells):
+                return False
+            return next((cell.is_stable for cell in cells if cell.name == node.id), True)
+        if isinstance(node, ast.BinOp):
+            return self._is_stable(node.left) and self._is_stable(node.right)
+        return False
 
     # Rounds of loops that are unrolled.
 

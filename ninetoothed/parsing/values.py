@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 from ninetoothed import language
 from ninetoothed.language import operations
 from ninetoothed.parsing.holds import Hold, Loan
-from ninetoothed.program.nodes import ElementPlace, SourcePlace, clone
+from ninetoothed.program.nodes import ElementPlace, SourcePlace, SymbolValue, clone
 from ninetoothed.records import dataclass
 from ninetoothed.tensors.views import View
 
@@ -293,6 +293,25 @@ def is_method(node: ast.expr) -> TypeGuard[ast.Attribute]:
     if not isinstance(node, ast.Attribute) or node.attr in operations.OF_TILES:
         return False
     return operations.find(node.attr) is not None
+
+
+def is_shape(node: ast.AST) -> bool:
+    """Whether a node is a tile's shape in the running kernel, or a dimension of it."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
+
+
+def is_of_shapes(node: ast.AST) -> bool:
+    """Whether a node is such a shape or dimension, or made of these, of sizes and numbers: the compiler knows it."""
+    if not isinstance(node, ast.BinOp):
+        place = node.slice if isinstance(node, ast.Subscript) else ast.Constant(None)
+        place = place.operand if isinstance(place, ast.UnaryOp) else place
+        return is_shape(node) and isinstance(place, ast.Constant)
+    parts = [
+        part for part in (node.left, node.right) if not isinstance(part, ast.Constant | SymbolValue)
+    ]
+    return bool(parts) and all(map(is_of_shapes, parts))
 
 
 def copy_of(value: Any) -> Any:

@@ -304,6 +304,28 @@ def shaped_by_the_last_size(x, y):
     y = ntl.reshape(ntl.reshape(v, v.shape[-1] // 2, 2), v.shape)
 
 
+@case(whole, FIVE, expected=2 * FIVE + 2)
+def shaped_by_names(x, y):
+    v = x + 1
+    shape = v.shape
+    half: ntl.constexpr = v.shape[0] // 2
+    v = ntl.reshape(v, 2, half)
+    rows, columns = v.shape
+    v = ntl.reshape(v, columns, rows)
+    both = [each.shape[-1] for each in (x, v)]
+    v = 2 * ntl.reshape(v, rows * half)
+    y = ntl.reshape(v, shape) + ntl.reshape(ntl.zeros((half, both[1]), ntl.float32), shape)
+
+
+@case(whole, FIVE, expected=4 * (FIVE + 1) + 3 * 8)
+def shaped_by_names_in_rounds(x, y):
+    v = x + 1
+    for _ in range(2):
+        count = v.shape[0]
+        v = ntl.reshape(ntl.reshape(v, 2, count // 2), count) * 2 + count
+    y = v
+
+
 ZEROED = {"atomic_counts", "atomic_sum"}
 
 

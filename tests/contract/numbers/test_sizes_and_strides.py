@@ -146,3 +146,22 @@ def test_bits_of_sizes_are_of_the_kernels_numbers(application, size, expected):
     x, y = torch.zeros(1).as_strided((1, size), (1, 0)), torch.empty(1, dtype=torch.int64)
     kernel(x, y)
     assert y.tolist() == [expected]
+
+
+@pytest.mark.parametrize("is_reassigned", [False, True])
+def test_a_size_of_a_value_takes_the_type_that_it_meets_by_a_name_too(is_reassigned):
+    def application(x, again, y):
+        v = x + 1
+        if again:
+            v = v + 1
+        count = v.shape[0]
+        y = x * count  # noqa: F841
+
+    def arrangement(x, again, y):
+        return x.tile((8,)), again, y.tile((8,))
+
+    tensors = Tensor(1), Tensor(0, constexpr=True), Tensor(1)
+    kernel = ninetoothed.make(arrangement, application, tensors)
+    x, y = torch.arange(20, dtype=torch.int8), torch.empty(20, dtype=torch.int32)
+    kernel(x, is_reassigned, y)
+    assert y.tolist() == (x * 8).tolist()
