@@ -23,6 +23,7 @@ from ninetoothed.program.types import (
     COUNT,
     INTEGER,
     TRUTH,
+    TYPE,
     UNKNOWN,
     Shape,
     ValueType,
@@ -310,9 +311,8 @@ class Expressions:
             if value.shape is not None:
                 self.refuse(node, f"What is indexed here {COMPUTED}")
             return UNKNOWN
-        shape = value.shape
         try:
-            shape = with_axes(shape, entries)
+            shape = with_axes(value.shape, entries)
         except ValueError:
             self.refuse(node, f"This index has too many `:` for a tile of shape {shown(value)}.")
             shape = None
@@ -327,7 +327,7 @@ class Expressions:
         if node.attr == "shape" and value.shape is not None:
             return ValueType(items=tuple(map(of_size, value.shape)))
         if node.attr != "T" or value.shape is None:
-            return replace(value, shape=None, number=None) if node.attr == "T" else UNKNOWN
+            return {"T": replace(value, number=None), "dtype": TYPE}.get(node.attr, UNKNOWN)
         if len(value.shape) < 2:
             self.refuse(
                 node, f"`.T` needs two dimensions or more, but the tile's shape is {shown(value)}."

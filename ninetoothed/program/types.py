@@ -41,7 +41,7 @@ class ValueType:
     Attributes:
         shape: () of one number; None where not even the number of dimensions is known.
         kind: ``"bool"``, ``"int"`` or ``"float"``; ``""`` where that is not known; ``"nothing"`` where there is
-            no value.
+            no value, ``"type"`` of an element type.
         dtype: the element type; None where that is not known.
         is_natural: whether every element that exists is known not to be negative, however its arithmetic wraps around.
         number: the Python number that it is, which takes the type of the tile that it meets; or the
@@ -89,6 +89,8 @@ class ValueType:
 UNKNOWN = ValueType()
 #: What a call gives that is made for its effect.
 NOTHING = ValueType(kind="nothing")
+#: What ``.dtype`` of a value is.
+TYPE = ValueType(kind="type")
 #: One integer that is not negative, whatever its width.
 COUNT = ValueType((), "int", is_natural=True)
 INTEGER = ValueType((), "int")

@@ -11,6 +11,7 @@ from tests.contract.atomics import test_atomics as atomics
 from tests.contract.numbers import test_operators as operators
 from tests.contract.numbers import test_shifts as shifts
 from tests.contract.numbers import test_signs_of_zero as zeros
+from tests.contract.numbers import test_types_compared as types
 
 pytest.importorskip("triton", reason="needs Triton")
 
@@ -59,3 +60,8 @@ LARGE = [operators.large_divided, operators.divided_by_large, operators.large_sh
 @pytest.mark.parametrize("application", LARGE)
 def test_truth_values_count_beside_large_numbers(application):
     assert compiled(application, operators.TRUTH, torch.zeros(4, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("application", types.APPLICATIONS)
+def test_types_are_compared_beside_unsigned_integers(application):
+    assert compiled(application, torch.ones(4, dtype=torch.uint8), torch.ones(4))

@@ -12,7 +12,7 @@ from ninetoothed.program import nodes
 from ninetoothed.program.arguments import Given
 from ninetoothed.program.constancy import is_count, is_nonzero
 from ninetoothed.program.effects import called_name
-from ninetoothed.program.operands import may_be_beyond, may_lose_sign
+from ninetoothed.program.operands import may_be_beyond, may_lose_sign, no_value
 from ninetoothed.program.types import ValueType, type_of
 
 #: The library's functions for operators of Python.
@@ -54,8 +54,9 @@ class OperatorLowering(ValidityLowering):
         """A comparison of integers, which Triton makes unsigned where one is; what does not fit it refuses (3.9)."""
         left, right = type_of(node.left), type_of(node.comparators[0])
         sign = _COMPARISONS.get(type(node.ops[0]))
+        is_of_types = "type" in (left.kind, right.kind) or no_value(node.left)
         self.generic_visit(node)
-        is_one = sign is not None and len(node.ops) == 1
+        is_one = sign is not None and len(node.ops) == 1 and not is_of_types
         may_differ = (
             may_lose_sign(left, right, self._emission.facts.has_unsigned)
             or self._may_be_beyond(left, right)
