@@ -69,6 +69,7 @@ class Output:
         shape: the name of the input that has the same, or an expression for each dimension over the
             inputs' sizes and the constexpr symbols.
         dtype: the name of the input that has the same, or an element type.
+        alike: the inputs whose element types have to be one, for which of them is meant was not told.
         is_wide: whether it is float64 where that input is, and otherwise float32.
         is_added_to: whether the kernel adds to it, so that it has zeros before.
     """
@@ -76,6 +77,7 @@ class Output:
     name: str
     shape: str | tuple[Any, ...]
     dtype: str | dtypes.DType
+    alike: tuple[str, ...] = ()
     is_wide: bool = False
     is_added_to: bool = False
 
@@ -393,9 +395,12 @@ def _output(
             )
     if isinstance(dtype, Level):
         dtype = next((p.name for p in kernel.tensor_parameters if p.source is dtype.source), dtype)
-    if dtype is None:
-        # The element type of a symbolic tensor for which none was declared: that of the input.
-        dtype = tensors[0]
+    alike: tuple[str, ...] = ()
+    if dtype is None and tensors:
+        # The element type of a symbolic tensor for which none was declared, whichever it was.
+        found = [p for p in kernel.tensor_parameters if p.name in tensors]
+        alike = tuple(p.name for p in found if p.source.dtype is None) or (tensors[0],)
+        dtype = alike[0]
     if (isinstance(dtype, str) and dtype not in tensors) or not isinstance(
         dtype, (str, dtypes.DType)
     ):
@@ -403,4 +408,4 @@ def _output(
             f"{subject} has the element type {dtype!r}; it must be one of ninetoothed's or the name of "
             f"a tensor among the inputs: {', '.join(tensors)}"
         )
-    return Output(name, shape, dtype)
+    return Output(name, shape, dtype, alike if len(alike) > 1 else ())

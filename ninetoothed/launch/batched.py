@@ -87,7 +87,8 @@ def _outputs(
             sizes = source.shape[1:] if output.shape in names else source.shape
         else:
             sizes = tuple(as_symbol(size).substitute(found.sizes) for size in output.shape)
-        made[output.name] = ((found.count, *sizes), output.dtype)
+        dtype = None if output.alike else output.dtype
+        made[output.name] = ((found.count, *sizes), dtype)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 from ninetoothed import plugins, threads
 from ninetoothed.derivatives.parts import zeroing
 from ninetoothed.errors import ArgumentError, near
-from ninetoothed.kernels.operator import OperatorDefinition, autocast_rule, define_operator
+from ninetoothed.kernels.operator import OperatorDefinition, Output, autocast_rule, define_operator
 from ninetoothed.language import dtypes
 from ninetoothed.launch.batched import Batching
 from ninetoothed.launch.kernel import Kernel, by_name
@@ -18,7 +19,8 @@ from ninetoothed.tensors.arrange import NO_VALUE
 
 #: The names of a generated text that are not inputs or outputs of the operator.
 _OWN_NAMES = tuple(
-    f"{name}_" for name in "kernel empty like native default constant found wide zero".split()
+    f"{name}_"
+    for name in "kernel empty like native default constant found wide zero one_type".split()
 )
 
 
@@ -320,6 +322,10 @@ def _making(
     dtype = f"{own['native_']}{place}"
     if isinstance(output.dtype, str):
         dtype = apart.dtype.format(x=output.dtype)
+        if output.alike:
+            one_type = f"{own['one_type_']}{place}"
+            namespace[one_type] = functools.partial(_one_type, definition, output, frontend)
+            dtype = f"{one_type}({', '.join(output.alike)})"
     else:
         namespace[dtype] = frontend.native_dtype(output.dtype)
     if output.is_wide:
@@ -331,3 +337,21 @@ def _making(
         return f"{own['like_']}({output.shape})"
     beside = definition.tensors[0].name if definition.tensors else "None"
     return f"{own['empty_']}({beside}, {definition.shape_text(output, apart.shape)}, {dtype})"
+
+
+def _one_type(definition: OperatorDefinition, output: Output, frontend: Any, *tensors: Any) -> Any:
+    """The framework's dtype that all of these have; `ArgumentError` where they do not have one."""
+    found = [
+        (name, frontend.evaluate("dtype", tensor))
+        for name, tensor in zip(output.alike, tensors)
+        if tensor is not None
+    ]
+    dtype = found[0][1]
+    if any(other != dtype for _, other in found):
+        types = ", ".join(f"`{name}` {other}" for name, other in found)
+        raise ArgumentError(
+            f"operator {definition.name!r}: output `{output.name}` has the element type None, as the `.dtype` of each "
+            f"tensor that was declared without one is, and these have several: {types}. Give the name of the one "
+            f"that it has: `outputs={{{output.name!r}: (…, {output.dtype!r})}}`"
+        )
+    return dtype

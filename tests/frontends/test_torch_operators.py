@@ -364,6 +364,35 @@ def test_what_cannot_be_hidden_is_named(hidden, words):
         made(squared_apart, {"square": like("input"), "twice": like("input")}, hidden=hidden)
 
 
+def test_the_dtype_of_tensors_that_were_declared_without_is_that_of_all_of_them():
+    """It is None, whichever is meant: a table's was that of the indices before it, in silence."""
+    x, other = Tensor(1), Tensor(1)
+
+    def added(input, other, output):
+        output = input + other  # noqa: F841
+
+    kernel = ninetoothed.make(
+        lambda *tensors: tuple(tensor.tile((16,)) for tensor in tensors),
+        added,
+        (x, other, Tensor(1)),
+    )
+    operator = ninetoothed.op(
+        f"tests::one_type_{next(NUMBERS)}", kernel, {"output": ((x.shape[0],), other.dtype)}
+    )
+    whole, halves = torch.arange(5), torch.full((5,), 0.5)
+    torch.testing.assert_close(operator(halves, halves), torch.ones(5))
+    for function in (operator, torch.vmap(lambda *given: operator(*given))):
+        batch = (whole, halves) if function is operator else (whole[None], halves[None])
+        with pytest.raises(
+            ArgumentError, match=r"`input` .*int64, `other` .*float32\. Give the name"
+        ):
+            function(*batch)
+    named = ninetoothed.op(
+        f"tests::one_type_{next(NUMBERS)}", kernel, {"output": ((x.shape[0],), "other")}
+    )
+    torch.testing.assert_close(named(whole, halves), whole + halves)
+
+
 def test_what_is_no_kernel_is_named():
     with pytest.raises(ArgumentError, match="takes a kernel, as `make` returns it, not <function"):
         ninetoothed.op("t::x", cubed, {"output": like("input")})
