@@ -282,7 +282,8 @@ class Expressions:
         self.is_checked = is_checked
         if isinstance(decided := type_of(node.test).number, bool):
             return one if decided else other
-        if is_constant(node.test, self.constants) or not are_unlike(one, other):
+        are_alike = (one.number is None) is (other.number is None) and not are_unlike(one, other)
+        if is_constant(node.test, self.constants) or are_alike:
             return replace(met(one, other), number=None)
         # Values of two kinds become one, as those of `where` do.
         return together([one, other], self.together(node, [one, other], "choice"))
