@@ -253,7 +253,8 @@ class _Deriving:
             return None
         named = self.parameters | {n: self.parameters[o] for o, n in (gradients | made).items()}
         given = self.definition.arrangement, absent, named
-        found = Exchange(*given, beside=beside, equal=self.equal)
+        repeated = {made[each]: places for each, places in self.recorder.repeated.items()}
+        found = Exchange(*given, beside=beside, repeated=repeated, equal=self.equal)
         if self.parts is not None and all(map(found.may_be_in_parts, {*made.values()} - beside)):
             found.parts = self.parts
             inputs = {n: p for n, p in self.parameters.items() if n not in self.outputs}

@@ -43,6 +43,7 @@ class Exchange:
         beside: gradients of inputs that no programs share, stored in each round of the loops.
         equal: what sizes are the same as.
         fixed: where sums are in parts, the tensors of which every round has the same tile.
+        repeated: of gradients, the selections that make no difference: there is one tile.
         order: the new grid: dimensions of the grid that stay and variables of loops, as the dimensions
             of the input that they go along.
     """
@@ -56,6 +57,7 @@ class Exchange:
     parts: int | None = None
     beside: frozenset[str] = frozenset()
     fixed: frozenset[str] = frozenset()
+    repeated: Mapping[str, Collection[int]] = field(default_factory=dict)
     equal: Mapping[Symbol, Expression] = field(default_factory=dict)
 
     def _ordered(self, gradient: str) -> list[int | str]:
@@ -167,6 +169,10 @@ class Exchange:
             inner = [ast.For(ast.Name(variables[dim], ast.Store()), rounds, inner, [])]
         return [*started, *inner, *ended]
 
+    def _is_selected(self, tile: nodes.TileRef) -> bool:
+        repeated = self.repeated.get(tile.parameter, ())
+        return any(place not in repeated for place in range(len(tile.indices)))
+
     def _without_rounds(self, body: list[ast.stmt], gradients: Sequence[str]) -> list[ast.stmt]:
         """The statements of one round of the loop that selects the gradients' tiles."""
         loops = [
@@ -176,8 +182,11 @@ class Exchange:
             and any(isinstance(n, nodes.Store) and n.tile.indices for n in nodes.walk(statement))
         ]
         if not loops:
-            if any(s.tile.indices for s in body if isinstance(s, nodes.Store)):
-                raise ExchangeError("its tiles are selected by numbers")
+            if any(self._is_selected(s.tile) for s in body if isinstance(s, nodes.Store)):
+                raise ExchangeError(
+                    "its tiles are selected by numbers, and programs share them: select each by the round of a loop "
+                    "over all of them"
+                )
             return body
         if len(loops) > 1 or any(isinstance(s, nodes.Store) for s in body):
             raise ExchangeError("its tiles are read in several loops, or in and out of one")

@@ -273,3 +273,34 @@ def test_a_shared_input_that_is_read_in_a_loop_within_a_loop():
 
     with pytest.raises(ApplicationError, match="`w`, its tiles are read in a loop within a loop"):
         made(application, arrangement, (Tensor(1), Tensor(2), Tensor(1)))
+
+
+def test_a_number_that_all_programs_share_in_a_second_derivative():
+    def application(input, w, c, s, output):
+        output = (input * w[None, :] + c[:, None] * s[None, :]) * s  # noqa: F841
+
+    def arrangement(input, w, c, s, output):
+        input, output = input.tile((3, 5)), output.tile((3, 5))
+        n, m = output.shape
+        w = w.tile((5,)).unsqueeze(0).expand((n, -1))
+        c = c.tile((3,)).unsqueeze(1).expand((-1, m))
+        return input, w, c, s.tile((1,)).unsqueeze(1).expand((n, m)), output
+
+    n, m = (input := Tensor(2)).shape
+    tensors = input, Tensor(shape=(m,)), Tensor(shape=(n,)), Tensor(1), Tensor(shape=(n, m))
+    operator = made(application, arrangement, tensors, {"output": like("input")})
+    inputs = double(7, 11), double(11), double(7), double(1)
+
+    assert gradgradcheck(lambda w: operator(inputs[0], w, *inputs[2:]), inputs[1:2])
+
+
+def test_of_tiles_that_programs_share_one_that_a_number_selects():
+    def application(input, w, output):
+        output = input * w[0]  # noqa: F841
+
+    def arrangement(input, w, output):
+        input = input.tile((4,))
+        return input, w.tile((1,)).tile((-1,)).expand((input.shape[0],)), output.tile((4,))
+
+    with pytest.raises(ApplicationError, match="select each by the round of a loop over all"):
+        made(application, arrangement, (Tensor(1), Tensor(1), Tensor(1)))
