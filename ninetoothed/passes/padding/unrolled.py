@@ -85,10 +85,15 @@ def _changes_shape(before: Known, after: Known) -> bool:
 def _either(
     analysis: Carried, statement: ast.stmt, held: str, before: Known, after: Known
 ) -> list[tuple[ast.stmt, TileMask]]:
-    """Variables that say where there is an element of the value or of what was before, and their masks."""
+    """Variables that say where there is an element of the value or of what was before, and their masks.
+
+    Where one of the two is loaded, what is not stored alone asks all masks of either: one that moved may be the other.
+    """
     made: list[tuple[ast.stmt, TileMask]] = []
     for is_loaded in (False, True):
         masks = [of_kind(known.validity, is_loaded) for known in (before, after)]
+        if is_loaded and any(masks):
+            masks = [known.validity for known in (before, after)]
         if not all(masks):
             continue
         variable = analysis.draft.fresh(f"{held}_exists")

@@ -245,3 +245,20 @@ def test_what_was_a_tile_before_is_kept_where_another_has_no_element():
     x, z, y = torch.tensor([-2.0]), torch.tensor([-3.0]), torch.zeros(1)
     ninetoothed.make(padded, of_tiles_that_end_apart, (Tensor(1), Tensor(1), Tensor(1)))(x, z, y)
     assert y.tolist() == [-5.0]
+
+
+def of_moved_elements(x, y):
+    value = x + 1
+    for _ in ntl.static_range(1):
+        half = ntl.sum(ntl.reshape(value, 2, 4), 0)
+        value = ntl.reshape(ntl.join(half, half), 8)
+    y = ntl.sum(value) + 0 * x
+
+
+def test_of_what_was_loaded_before_and_moved_in_the_round_none_counts_that_neither_has():
+    def arrangement(x, y):
+        return x.tile((8,)), y.tile((8,))
+
+    x, y = torch.tensor([10.0, 20, 30]), torch.zeros(3)
+    ninetoothed.make(arrangement, of_moved_elements, (Tensor(1), Tensor(1)))(x, y)
+    assert y.tolist() == [2.0 * (11 + 21 + 31)] * 3
