@@ -105,7 +105,8 @@ def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: 
             )
         return value
     if dtype is dtypes.bool:
-        return value if value.__class__ is bool else value != 0
+        # Of NumPy's floats the comparison is NumPy's, which no launcher takes for an integer.
+        return bool(value != 0)
     return float(value) if dtype.is_floating() else value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import ninetoothed
 from ninetoothed import Tensor
 from ninetoothed.errors import ArgumentError, DeclarationWarning
 from ninetoothed.language import dtypes
+from ninetoothed.launch import scalars
 from ninetoothed.launch.kernel import Kernel
 
 torch = pytest.importorskip("torch", reason="calls with PyTorch's tensors")
@@ -129,6 +131,12 @@ def test_whatever_is_not_0_is_true():
     store = kept(torch.int32, dtypes.bool)
     for _ in range(2):
         assert [store(number)[0] for number in (True, False, 1, 0, 300, -1)] == [1, 0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("given", [np.float64(0.1), np.float64(0.0), 2.5, 3, True])
+def test_a_truth_value_is_pythons(given):
+    kernel, flag = SimpleNamespace(name="k"), SimpleNamespace(name="flag", dtype=dtypes.bool)
+    assert scalars.number(kernel, None, flag, given) is bool(given)
 
 
 class Level(enum.IntEnum):
