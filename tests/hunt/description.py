@@ -87,6 +87,7 @@ class Program:
         left_out: how many of these arguments, from the last on, have defaults and are not given.
         symbols: tile sizes that are symbols, by their number.
         declares_scalars: whether the types of the numbers are declared too.
+        spelling: how its text is written, as `spelling.respelled` has it.
     """
 
     seed: int
@@ -98,6 +99,7 @@ class Program:
     symbols: frozenset[int] = field(default_factory=frozenset)
     left_out: int = 0
     declares_scalars: bool = False
+    spelling: tuple[tuple[str, int], ...] = ()
 
     @property
     def numbers(self) -> tuple[tuple[str, Any], ...]:

@@ -32,6 +32,7 @@ from ninetoothed.program.verify import verify
 from tests.hunt import reference
 from tests.hunt.description import Program
 from tests.hunt.memory import content, places, poison_of
+from tests.hunt.spelling import respelled
 from tests.hunt.text import module
 from tests.hunt.values import FLOATS, is_float, unequal_meetings
 from tests.triton.emitted import given_by
@@ -159,7 +160,8 @@ def outcome(program: Program, backend: str) -> Outcome:
         else:
             if backend == "ahead" and "must be known when the kernel is compiled ahead" in text:
                 return Outcome("undeclared", text, seconds)
-            is_right = any(re.search(pattern, text) for pattern in EXPECTED)
+            patterns = (*EXPECTED, *respelled.EXPECTED * bool(program.spelling))
+            is_right = any(re.search(pattern, text) for pattern in patterns)
             if found := re.search(
                 r"is indexed with (-?\d+), and that dimension has size (\d+)", text
             ):

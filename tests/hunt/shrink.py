@@ -66,6 +66,7 @@ def signature(found: Outcome) -> tuple[str, str]:
 
 def candidates(program: Program) -> Iterator[Program]:
     """Programs that are a little smaller, the much smaller ones first."""
+    yield from plainer(program)
     for body in _smaller_blocks(program.body):
         if body:
             yield _used(replace(program, body=body))
@@ -89,6 +90,14 @@ def candidates(program: Program) -> Iterator[Program]:
                 # Some sizes an arrangement refuses.
                 with contextlib.suppress(ValueError, IndexError):
                     yield _resized(program, size, less)
+
+
+def plainer(program: Any) -> Iterator[Any]:
+    """The program as it was drawn, or with one rewriting less."""
+    if program.spelling:
+        yield replace(program, spelling=())
+    for at in range(len(program.spelling)):
+        yield replace(program, spelling=program.spelling[:at] + program.spelling[at + 1 :])
 
 
 def _with(program: Program, index: int, parameter: Any) -> Program:

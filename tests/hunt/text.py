@@ -6,8 +6,9 @@ import itertools
 from contextvars import ContextVar
 from typing import Any
 
-from tests.hunt.description import Expression, Parameter, Program, Statement, Step
+from tests.hunt.description import Expression, Parameter, Program, Statement, Step, gathered
 from tests.hunt.forms import FORMS
+from tests.hunt.spelling.respelled import respelled
 
 HEADER = """\
 import torch
@@ -114,8 +115,16 @@ def _module(program: Program) -> str:
     # What is declared with a value has that one.
     values = {**dict(program.scalars), **{name: None for name, _ in program.flags}}
     accepted = [f"{n}={values[n]!r}" if n in program.defaults else n for n in names]
-    lines.append(f"def application({', '.join(accepted)}):")
-    lines += [INDENT + line for line in _block(program.body)]
+    application = [f"def application({', '.join(accepted)}):", *_within(program.body)]
+    ranks = {parameter.name: len(parameter.shape) for parameter in program.parameters}
+    given = [[name for name, _ in group] for group in (program.scalars, program.flags)]
+    levels = {
+        f"{parameter.name}.shape[{dim}]": size
+        for parameter in program.parameters
+        for dim, size in enumerate(gathered(parameter).shape(1))
+    }
+    written = respelled("\n".join(application), program.spelling, ranks, *given, levels)
+    lines += written.splitlines()
     tensors = [_tensor(program, name) for name in names]
     lines += ["", "", f"tensors = ({', '.join(tensors)},)"]
     lines.append("kernel = ninetoothed.make(arrangement, application, tensors)")

@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.hunt import executions, generate, reference, shrink
 from tests.hunt.description import Program, with_shapes
+from tests.hunt.spelling.respelled import spelling
 from tests.hunt.text import HEADER, module
 from tests.hunt.values import Ambiguous
 from tests.hunt.variables import generate as variables
@@ -108,13 +109,15 @@ def _hunted(
 
 
 def drawn(seed: int, families: tuple[str, ...]) -> Any:
-    """The program of a seed, of one of the families."""
+    """The program of a seed, of one of the families, as it is written."""
     about_variables = [family for family in families if family in variables.FAMILIES]
     others = tuple(family for family in families if family not in about_variables)
     at = random.Random(seed).randrange(len(families))
     if at >= len(others):
-        return variables.program(seed, about_variables[at - len(others)])
-    return generate.program(seed, others)
+        made: Any = variables.program(seed, about_variables[at - len(others)])
+    else:
+        made = generate.program(seed, others)
+    return replace(made, spelling=spelling(seed))
 
 
 def _has(program: Any, backend: str) -> bool:
@@ -198,7 +201,7 @@ def _described(seed: int, backend: str, program: Any, found: Any, is_first: bool
         program, found = minimal(program, backend, found)
     if is_variables:
         return Finding(
-            seed, backend, found.kind, program.family, program.text, program.called, found.detail
+            seed, backend, found.kind, program.family, program.written, program.called, found.detail
         )
     tensors = [
         f"{p.name}: {p.shape} {p.dtype} {p.layout} {p.sign}"

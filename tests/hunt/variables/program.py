@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.hunt.spelling.respelled import respelled
+
 #: The tensors in the order of the application's parameters; those that the text does not name are left out.
 TENSORS = ("x", "z", "u", "w", "y", "v")
 
@@ -33,6 +35,7 @@ class Program:
         constants: those of them that are known when the kernel is compiled.
         pads: what `pad` adds to a tensor before and behind, which has so much less then.
         others: what a tensor reads as where it has no element.
+        spelling: how its text is written, as `spelling.respelled` has it.
     """
 
     seed: int
@@ -46,6 +49,7 @@ class Program:
     pads: dict[str, tuple[int, int]] = field(default_factory=dict)
     others: dict[str, float] = field(default_factory=dict)
     family: str = "variables"
+    spelling: tuple[tuple[str, int], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -64,6 +68,13 @@ class Program:
         texts += [f"{name} padded {pad}" for name, pad in self.pads.items()]
         texts += [f"{name} else {value}" for name, value in self.others.items()]
         return "; ".join([*texts, f"{self.size} elements in blocks of {self.tile}"])
+
+    @property
+    def written(self) -> str:
+        """The text as it is written."""
+        numbers = [name for name in self.numbers if name not in self.constants]
+        ranks = dict.fromkeys(self.types, 1)
+        return respelled(self.text, self.spelling, ranks, numbers, sorted(self.constants))
 
     def content(self) -> dict[str, np.ndarray]:
         """What is in the tensors before: numbers that every type of them holds, or quarters."""
@@ -100,5 +111,8 @@ class Program:
         lines.append("kernel = ninetoothed.make(arrangement, application, tensors)")
         parameters = f"def application({', '.join(self.names)}):"
         return (
-            HEADER + self.text.replace("def application():", parameters) + "\n".join(lines) + "\n"
+            HEADER
+            + self.written.replace("def application():", parameters)
+            + "\n".join(lines)
+            + "\n"
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.hunt.executions import Outcome
-from tests.hunt.shrink import smallest
+from tests.hunt.shrink import plainer, smallest
 from tests.hunt.variables.generate import NO_PROGRAM
 from tests.hunt.variables.program import TENSORS, Program
 from tests.hunt.variables.run import outcome
@@ -22,6 +22,7 @@ def minimal(program: Program, backend: str, found: Outcome) -> tuple[Program, Ou
     tried = {program.text}
 
     def new(current: Program) -> Iterator[Program]:
+        yield from plainer(current)
         for candidate in candidates(current):
             is_new = candidate.text not in tried or candidate.text == current.text
             if is_new and not unknown(candidate.text):
