@@ -70,9 +70,8 @@ class ComparisonFrame(ExpressionFrame):
         for index, op in enumerate(node.ops):
             left, right = values[index], values[index + 1]
             if isinstance(right, Runtime) and index < len(node.ops) - 1:
-                if not isinstance(right.node, ast.Name | ast.Constant):
-                    right = Runtime(self.saved(right.node, node, "value"))
-                values[index + 1] = Runtime(clone(right.node))
+                right = self.computed_once(right, node, "value")
+                values[index + 1] = copy_of(right)
             results.append(self._compare(left, op, right, node))
         if any(isinstance(result, Runtime) for result in results):
             # A tile's comparison is a tile, also where a constant decides what it holds.
@@ -210,8 +209,8 @@ class ComparisonFrame(ExpressionFrame):
             raise self.error(node, "`in` needs a tuple of compile-time constants on its right.")
         if isinstance(right, Named) and isinstance(left, Known):
             return Known((left.object in right.keys) is isinstance(op, ast.In))
-        if isinstance(left, Runtime) and not isinstance(left.node, ast.Name):
-            left = Runtime(self.saved(left.node, node, "value"))
+        if isinstance(left, Runtime):
+            left = self.computed_once(left, node, "value")
         results = []
         for item in self.elements(right, node):
             copy: Value = Runtime(clone(left.node)) if isinstance(left, Runtime) else left

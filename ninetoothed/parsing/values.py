@@ -303,7 +303,12 @@ def is_shape(node: ast.AST) -> bool:
 
 
 def is_of_shapes(node: ast.AST) -> bool:
-    """Whether a node is such a shape or dimension, or made of these, of sizes and numbers: the compiler knows it."""
+    """Whether a node is such a shape or dimension, or made of these, of sizes and numbers: the compiler knows it.
+
+    So it does a value's element type.
+    """
+    if isinstance(node, ast.Attribute) and node.attr == "dtype":
+        return True
     if not isinstance(node, ast.BinOp):
         place = node.slice if isinstance(node, ast.Subscript) else ast.Constant(None)
         place = place.operand if isinstance(place, ast.UnaryOp) else place

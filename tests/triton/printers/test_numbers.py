@@ -65,3 +65,13 @@ def test_truth_values_count_beside_large_numbers(application):
 @pytest.mark.parametrize("application", types.APPLICATIONS)
 def test_types_are_compared_beside_unsigned_integers(application):
     assert compiled(application, torch.ones(4, dtype=torch.uint8), torch.ones(4))
+
+
+@pytest.mark.parametrize("application", types.APPLICATIONS)
+def test_types_by_names_are_no_variables_of_the_way_of_whole_tiles(application):
+    """Triton takes no element type out of a branch: where tiles are whole, and where they are not."""
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4,)), y.tile((4,))), application, (Tensor(1), Tensor(1))
+    )
+    x, y = torch.ones(5, dtype=torch.int8), torch.zeros(5, dtype=torch.int32)
+    assert kernel.compile(x, y, target=("cuda", 90)).asm["cubin"]
