@@ -234,3 +234,45 @@ def test_no_element_of_a_variable_is_picked_by_its_position():
         ApplicationError, match=r"its elements .* not picked by position.*`x\[1:\]`"
     ):
         _run(application, 1)
+
+
+def of_a_function_within(x, n, y):
+    def zero(p):
+        return p * 0
+
+    y = (x > 2) or (x < zero(x) + n)
+
+
+def of_a_function_without_a_name(x, n, y):
+    zero = lambda p: p * 0  # noqa: E731
+    y = (x > 2) or (x < zero(x) + n)
+
+
+def of_a_function_within_a_function(x, n, y):
+    def one(p):
+        def zero(p):
+            nothing = p * 0
+            return nothing
+
+        p = zero(p) + 1
+        return p
+
+    y = (x > 2) or (x < one(x) + n - 1)
+
+
+@pytest.mark.parametrize(
+    "application",
+    [of_a_function_within, of_a_function_without_a_name, of_a_function_within_a_function],
+)
+def test_of_two_tiles_either_may_be_what_a_function_within_returns(application):
+    assert _run(application, 2).tolist() == [1, 0, 1]
+
+
+def test_a_function_within_may_call_itself():
+    def application(x, n, y):
+        def less(p, k):
+            return p if k == 0 else less(p - 1, k - 1)
+
+        y = less(x, 2) + 0
+
+    assert _run(application, 1).tolist() == [-1, 0, 1]

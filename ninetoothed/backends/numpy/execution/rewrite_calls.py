@@ -43,6 +43,8 @@ class CallRewriter(ExpressionRewriter):
         super().__init__(source, names)
         self.helpers = helpers or Helpers(type(self))
         definitions = (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
+        #: Functions within of which it is asked whether they do more than return.
+        self._asked: set[ast.AST] = set()
         self._defined = {definition.name for definition in definitions} - {source.tree.name}
 
     def assigned(self) -> frozenset[str]:
@@ -185,6 +187,10 @@ class CallRewriter(ExpressionRewriter):
 
     def _rebound(self, node: ast.Call, function: Any) -> list[tuple[str, int | str]]:
         """The local names handed over that the function may assign: (name, position or keyword)."""
+        if function is UNKNOWN and isinstance(node.func, ast.Name):
+            within = trees.function_within(self.source.tree, node.func.id)
+            if isinstance(within, ast.Lambda) or (within and sources.returns_value(within)):
+                return []
         assigned = self._assigned_by(function)
         given: list[tuple[int | str | None, ast.expr]] = []
         for position, argument in enumerate(node.args):
@@ -225,6 +231,8 @@ class CallRewriter(ExpressionRewriter):
         """Whether what is called does more than return an expression; yes where it is unknown."""
         function = self.resolved(node)
         if function is UNKNOWN:
+            if isinstance(node, ast.Name):
+                return self._within_does_more(node.id)
             return not (isinstance(node, ast.Attribute) and _is_of_tiles(node.attr))
         if is_direct(function):
             return False
@@ -233,11 +241,20 @@ class CallRewriter(ExpressionRewriter):
             return True
         return self.helpers.does_more(sources.read(plain))
 
+    def _within_does_more(self, name: str) -> bool:
+        """The same of a function that is defined within; yes where the name may stand for something else."""
+        function = trees.function_within(self.source.tree, name)
+        if function is None or function in self._asked:
+            return True
+        self._asked.add(function)
+        try:
+            return not _returns_alone(function) or self.does_more(function)
+        finally:
+            self._asked.remove(function)
+
     def has_statements(self) -> bool:
         """Whether the function itself does more than return an expression, or what it calls does."""
-        *before, last = self.source.tree.body
-        is_value = isinstance(last, ast.Return) and all(map(_only_names, before))
-        return not is_value or self.does_more(self.source.tree)
+        return not _returns_alone(self.source.tree) or self.does_more(self.source.tree)
 
     def _handed_over(self, node: ast.Call) -> dict[str, bool]:
         """The local names that a call may assign, and whether it is known to."""
@@ -274,8 +291,18 @@ def _is_of_tiles(attribute: str) -> bool:
     return attribute in METADATA or hasattr(Tile, attribute)
 
 
+def _returns_alone(function: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether a function names values, at most, and returns one."""
+    if isinstance(function, ast.Lambda):
+        return True
+    *before, last = function.body
+    return isinstance(last, ast.Return) and all(map(_only_names, before))
+
+
 def _only_names(statement: ast.stmt) -> bool:
-    """Whether a statement does no more than name a value."""
+    """Whether a statement does no more than name a value, or a function."""
+    if isinstance(statement, ast.FunctionDef):
+        return True
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.Assign) and all(

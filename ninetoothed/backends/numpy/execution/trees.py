@@ -39,6 +39,24 @@ def stored_names(tree: ast.AST) -> set[str]:
     }
 
 
+def function_within(tree: ast.FunctionDef, name: str) -> ast.FunctionDef | ast.Lambda | None:
+    """The function defined in another one that is all that a name stands for there."""
+    functions: list[ast.FunctionDef | ast.Lambda] = []
+    others = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name and node is not tree:
+            functions.append(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            own = [each for each in node.targets if isinstance(each, ast.Name) and each.id == name]
+            functions += [node.value] * len(own)
+            others -= len(own)  # The name is met by itself.
+        elif isinstance(node, ast.arg):
+            others += node.arg == name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            others += node.id == name
+    return functions[0] if len(functions) == 1 and not others else None
+
+
 def bare_arguments(arguments: ast.arguments) -> ast.arguments:
     """Parameters without annotations and defaults: the function object keeps the defaults."""
 
