@@ -187,7 +187,7 @@ ROWS = {
     "no arguments": (lambda: KERNEL(), "missing: x, o"),
     "too many arguments": (lambda: KERNEL(vector(), vector(), 1), "3 positional"),
     "an unknown keyword": (lambda: KERNEL(vector(), vector(), bogus=1), "'bogus' is not one"),
-    "one argument twice": (lambda: KERNEL(vector(), vector(), x=vector()), "'x' was given twice"),
+    "one argument twice": (lambda: _made()(vector(), vector(), x=vector()), "'x' was given twice"),
     "a list for a tensor": (lambda: KERNEL([1.0], vector()), "must be a tensor, not builtins.list"),
     "NumPy beside PyTorch": (lambda: KERNEL(np.zeros(8), vector()), "must be a tensor, not numpy"),
     "another rank": (lambda: KERNEL(vector(2, 4), vector()), "2 dimensions.*declared with 1"),
