@@ -227,14 +227,14 @@ def _check_shared_sizes(kernel: Definition, call: Call, touched: Collection[str]
                 continue
             needed = int(size.evaluate(environment))
             if needed != value:
-                alike = [
-                    f"`{p.name}`" for p in kernel.tensor_parameters if p.source is parameter.source
-                ]
-                why = f": {' and '.join(alike)} were arranged from one Tensor; give each a Tensor of its own"
+                alike = [p.name for p in kernel.tensor_parameters if p.source is parameter.source]
+                names = " and ".join(f"`{name}`" for name in alike)
+                why = f": {names} were arranged from one Tensor; give each a Tensor of its own"
                 raise ArgumentError(
                     f"kernel `{kernel.name}`: `{parameter.name}` has size {value} in dimension "
                     f"{dim}, shape {argument.shape}; `{size}` is {needed} in this call"
-                    + (why if len(alike) > 1 else "")
+                    + why
+                    * (len(alike) > 1)
                 )
         for stride, value in zip(parameter.source.strides, argument.strides):
             if environment[as_symbol(stride)] != value:

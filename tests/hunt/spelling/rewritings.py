@@ -67,6 +67,11 @@ def _is_of_kernel(loop: ast.For) -> bool:
     return isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name)
 
 
+def _may_count_otherwise(loop: ast.For, name: str, count: str) -> bool:
+    """Whether a loop over a ``range`` may go over its numbers in another order, or in parts."""
+    return _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop, name))
+
+
 @rewriting
 def loop_over_other_numbers(app: Application) -> bool:
     """Over `ntl.static_range`, a tuple or a `range`, of which each is the same as another."""
@@ -90,7 +95,7 @@ def loop_over_other_numbers(app: Application) -> bool:
 def loop_backwards(app: Application) -> bool:
     """From the end, where the variable counts from the beginning."""
     for _, loop, name, count in _loops(app):
-        if _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop, name)):
+        if _may_count_otherwise(loop, name, count):
             other = app.fresh("j")
             loop.iter = expression(f"reversed(range({count}))")
             loop.target = ast.Name(other, ast.Store())
@@ -115,7 +120,7 @@ def loop_that_counts(app: Application) -> bool:
 def loop_in_two(app: Application) -> bool:
     """The first rounds, and the others."""
     for run, loop, name, count in _loops(app):
-        if _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop, name)):
+        if _may_count_otherwise(loop, name, count):
             half = app.choose.choice((f"{count} // 2", f"{count} // 3"))
             both = parsed(
                 f"for {name} in range({half}):\n    pass\nfor {name} in range({half}, {count}):\n    pass"

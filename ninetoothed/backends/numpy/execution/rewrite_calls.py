@@ -43,9 +43,9 @@ class CallRewriter(ExpressionRewriter):
         super().__init__(source, names)
         self.helpers = helpers or Helpers(type(self))
         definitions = (n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef))
-        #: Functions within of which it is asked whether they do more than return.
-        self._asked: set[ast.AST] = set()
         self._defined = {definition.name for definition in definitions} - {source.tree.name}
+        #: Functions within, of which it is being asked whether they do more than return: they may call themselves.
+        self._asked: set[ast.AST] = set()
 
     def assigned(self) -> frozenset[str]:
         """The parameters that the function assigns, by calls of helpers too."""
