@@ -228,7 +228,7 @@ def choice_for_branch(app: Application) -> bool:
                 match orelse:
                     case [ast.Assign([ast.Name(other_name)], other)] if other_name == name:
                         pass
-                    case []:
+                    case [] if name in run.known:
                         other = ast.Name(name, ast.Load())
                     case _:
                         continue

@@ -89,3 +89,11 @@ def test_what_fails_as_it_was_is_written_so() -> None:
     assert first.spelling == () and first.body == program.body
     count = len(program.spelling)
     assert [len(each.spelling) for each in others[:count]] == [count - 1] * count
+
+
+def test_a_choice_reads_no_name_that_only_a_branch_gives() -> None:
+    given = {"ranks": {"x": 1}, "numbers": ["n"], "flags": []}
+    source = "def application(x, n):\n    if n == n:\n        v = x + 1\n    x = v\n"
+    assert respelled(source, (("choice_for_branch", 1),), **given) == source
+    known = source.replace("    if", "    v = x\n    if")
+    assert "v = x + 1 if n == n else v" in respelled(known, (("choice_for_branch", 1),), **given)
