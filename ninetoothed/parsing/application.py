@@ -15,7 +15,7 @@ from ninetoothed.parsing import source
 from ninetoothed.parsing.bindings import is_name
 from ninetoothed.parsing.compile_time import Decisions
 from ninetoothed.parsing.frames import RESERVED, State
-from ninetoothed.parsing.holds import Loaded, Loan, ReadLater
+from ninetoothed.parsing.holds import CarryLater, Loaded, Loan, ReadLater
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import is_inlined, unbound, value_of
 from ninetoothed.parsing.source import assigned_names
@@ -66,14 +66,17 @@ def parse(
 
 
 def _with_names(parsed: Callable[[Loaded], Program]) -> Program:
-    """What is parsed, after it is found which names are to be loaded at once."""
+    """What is parsed, after it is found which names are to be loaded at once, and what loops carry."""
     loaded = Loaded()
     while True:
         try:
             return parsed(loaded)
-        except ReadLater as found:
-            assert found.key not in loaded, found.key
+        except (ReadLater, CarryLater) as found:
             loaded.add(found)
+        except NineToothedError:
+            if (refusal := loaded.refusal()) is not None:
+                raise refusal from None
+            raise
 
 
 def _parsed(

@@ -10,13 +10,14 @@ to and the other is read and stored to, as both are by ``for each in (y[i], y[j]
 the parameter's tiles are views: they read what the tile is now.
 
 A parameter of a helper that returns nothing may stand for a variable of the caller's, which assigning it rebinds: see
-`Loan`.
+`Loan`. Whether it does in a loop is seen only where the call is; if what stands before that makes no sense of what
+the variable held before the loop, the application is parsed anew, as if it did (`CarryLater`).
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -57,6 +58,15 @@ class ReadLater(Exception):
         super().__init__(key)
         self.key = key
         self.is_certain = is_certain
+
+
+class CarryLater(Exception):
+    """A loop makes no sense unless a helper assigns variables that it is given: parse anew, with them carried."""
+
+    def __init__(self, key: Key, error: Exception) -> None:
+        super().__init__(key)
+        self.key = key
+        self.error = error
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +114,27 @@ class Loaded:
         certain: the names to load because their tile is stored to under another name.
         possible: those to load because it may be, where indices that only the running kernel knows are equal.
         viewed: the parameters that have one of the latter which is stored to itself.
+        carried: the loops that carry what helpers are given, by their files and places; with the error that each
+            is else, until it is seen that it makes sense so.
     """
 
     certain: set[Key] = field(default_factory=set)
     possible: set[Key] = field(default_factory=set)
     viewed: set[str] = field(default_factory=set)
+    carried: dict[Key, Exception | None] = field(default_factory=dict)
 
-    def add(self, found: ReadLater) -> None:
-        """Has a name loaded at once."""
+    def add(self, found: ReadLater | CarryLater) -> None:
+        """Has a name loaded at once, or a loop carry what helpers are given."""
+        if isinstance(found, CarryLater):
+            assert found.key not in self.carried, found.key
+            self.carried[found.key] = found.error
+            return
+        assert found.key not in self, found.key
         (self.certain if found.is_certain else self.possible).add(found.key)
+
+    def refusal(self) -> Exception | None:
+        """What is wrong with a loop that makes no sense either way."""
+        return next(filter(None, self.carried.values()), None)
 
     def __contains__(self, key: Key) -> bool:
         return key in self.certain or (key in self.possible and key[0] not in self.viewed)
@@ -195,6 +217,18 @@ class Holds:
         """Whether elements of a tile may have been changed since a name stands for it."""
         since = min(hold.moment for hold in tile.held.line())
         return any(moment > since and item is tile.parameter for moment, item in self.changes)
+
+
+def lent_names(nodes: Sequence[ast.AST]) -> set[str]:
+    """The variables that statements give to helpers whose result they do not ask for."""
+    calls = [
+        node.value
+        for statement in nodes
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    ]
+    given = [each for call in calls for each in (*call.args, *(k.value for k in call.keywords))]
+    return {each.id for each in given if isinstance(each, ast.Name)}
 
 
 def is_read_after(tree: ast.FunctionDef, name: str, place: ast.AST, is_repeated: bool) -> bool:

@@ -24,14 +24,16 @@ from ninetoothed.parsing.values import (
     is_of_shapes,
     with_nodes,
 )
+from ninetoothed.program.arguments import Given
 from ninetoothed.program.effects import (
     conflicts,
     has_effect,
     names_assigned,
     names_read,
+    operation_of,
     reads_memory,
 )
-from ninetoothed.program.nodes import Kept, SymbolValue, clone
+from ninetoothed.program.nodes import Kept, SymbolValue, clone, walk
 from ninetoothed.records import dataclass
 
 
@@ -325,3 +327,14 @@ def goes_on(block: Sequence[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return goes_on(last.body) or goes_on(last.orelse)
     return not isinstance(last, ast.Return)
+
+
+def takes_statements(test: ast.expr) -> bool:
+    """Whether there is more in a condition than what each element is by itself, and what is reduced."""
+    parts = list(walk(test))
+    found = ((node, operation_of(node)) for node in parts if isinstance(node, ast.Call))
+    return (
+        reads_memory(test)
+        or any(isinstance(node, ast.IfExp) for node in parts)
+        or any(each is not None and Given(node).may_be_named(each) for node, each in found)
+    )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ninetoothed.errors import too_deep
+from ninetoothed.errors import NineToothedError, too_deep
 from ninetoothed.parsing.assignments import AssignmentFrame
 from ninetoothed.parsing.calls import gives_function
+from ninetoothed.parsing.holds import CarryLater, lent_names
 from ninetoothed.parsing.operators import set_cells
-from ninetoothed.parsing.order import Bound, Rounds, Step, goes_on
+from ninetoothed.parsing.order import Bound, Rounds, Step, goes_on, takes_statements
 from ninetoothed.parsing.source import assigned_names, returns_of
 from ninetoothed.parsing.values import (
     Cell,
@@ -25,9 +26,8 @@ from ninetoothed.parsing.values import (
     in_rounds,
     same,
 )
-from ninetoothed.program.arguments import Given
-from ninetoothed.program.effects import operation_of, reads_memory, statements_of
-from ninetoothed.program.nodes import LanguageRef, walk
+from ninetoothed.program.effects import statements_of
+from ninetoothed.program.nodes import LanguageRef
 from ninetoothed.symbols.simplify import is_nonnegative
 
 _ADVICE = {
@@ -315,7 +315,7 @@ class StatementFrame(AssignmentFrame):
         def leave() -> None:
             """Where the test takes statements, in a pass too, or loads, it is made again after each round."""
             test = first[0]
-            if before or (isinstance(test, Runtime) and _takes_statements(test.node)):
+            if before or (isinstance(test, Runtime) and takes_statements(test.node)):
                 if not saved:
                     saved.append(self.state.fresh("condition"))
                 again = self.expression(self.condition(node.test), node.test)
@@ -363,16 +363,25 @@ class StatementFrame(AssignmentFrame):
             )
         start, before = len(self.state.block), self.state.cells()
         names, constants = set(self.state.names), set(self.state.constants)
+        carries, key = self.state.holds.loaded.carried, (self.file, node.lineno, node.col_offset)
+        lent = self._variables(lent_names(node.body)) - carried
+        if key in carries:
+            carried |= lent
         while True:
             began = self.state.holds.now()
             for cell in carried:
                 self._carry(cell, node)
             entry = self.state.cells()
-            variable = enter()
-            self.state.loops += 1
-            with self.state.captured() as body:
-                self.run(self.rounds_of(node))
-                leave()
+            try:
+                variable = enter()
+                self.state.loops += 1
+                with self.state.captured() as body:
+                    self.run(self.rounds_of(node))
+                    leave()
+            except NineToothedError as error:
+                if lent - carried:
+                    raise CarryLater(key, error) from None
+                raise
             self.state.loops -= 1
             # An evaluation before this one may have had cells of its own for loops within.
             changed = {cell for cell in before.keys() & entry if cell.value is not entry[cell]}
@@ -387,6 +396,8 @@ class StatementFrame(AssignmentFrame):
             _restore(self.state.constants, constants)
             for cell, value in before.items():
                 cell.value = value
+        if key in carries:
+            carries[key] = None
         self.check_rounds(began)
         for cell in sorted(carried, key=lambda item: item.name):
             if before.get(cell) is None and not is_static:
@@ -426,19 +437,10 @@ class StatementFrame(AssignmentFrame):
 
     def _assigned_in(self, nodes: Sequence[ast.AST]) -> set[Cell]:
         """This function's variables that statements assign by themselves."""
-        names = assigned_names(nodes)
+        return self._variables(assigned_names(nodes))
+
+    def _variables(self, names: Iterable[str]) -> set[Cell]:
         return {self.cells[name] for name in names if name in self.cells}
-
-
-def _takes_statements(test: ast.expr) -> bool:
-    """Whether there is more in a condition than what each element is by itself, and what is reduced."""
-    parts = list(walk(test))
-    found = ((node, operation_of(node)) for node in parts if isinstance(node, ast.Call))
-    return (
-        reads_memory(test)
-        or any(isinstance(node, ast.IfExp) for node in parts)
-        or any(each is not None and Given(node).may_be_named(each) for node, each in found)
-    )
 
 
 def _restore(names: set[str], earlier: set[str]) -> None:

@@ -338,3 +338,84 @@ def test_what_could_mean_two_things_is_refused(application, message):
             (Tensor(1), Tensor(0), Tensor(1)),
         )
     assert __file__ in str(raised.value)
+
+
+def counted(k):
+    k = k + 1
+
+
+def counted_by_another(k):
+    counted(k=k)
+
+
+def in_a_while(x, n, y):
+    v, k = x + 0, 0
+    while k < n:
+        v *= (k + 1.0).to(ntl.float32)
+        counted(k)
+    y = v  # noqa: F841
+
+
+def in_a_loop_within_a_helper(x, n, y):
+    def product(v, of):
+        k = 0
+        for _ in range(of):
+            for _ in range(1):
+                v *= (k + 1.0).to(ntl.float32)
+                counted_by_another(k)
+
+    v = x + 0
+    product(v, n)
+    product(v, 1)
+    y = v  # noqa: F841
+
+
+@pytest.mark.parametrize("application", [in_a_while, in_a_loop_within_a_helper])
+def test_what_a_helper_counts_later_in_a_loop_is_a_number_of_the_kernel_before(application):
+    kernel = ninetoothed.make(
+        lambda x, n, y: (x.tile((4,)), n, y.tile((4,))),
+        application,
+        (Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, y = torch.arange(1.0, 5), torch.full((4,), float("nan"))
+    kernel(x, 3, y)
+    torch.testing.assert_close(y, x * 6)
+
+
+def no_function_of_numbers(x, n, y):
+    k = 0
+    while k < n:
+        y = x * (k + 1.0).cube()  # noqa: F841
+        counted(k)
+
+
+def no_name(x, n, y):
+    k = 0
+    while k < n:
+        y = x * (k + scale)  # noqa: F821, F841
+        counted(k)
+
+
+def nothing_of_the_loop(x, n, y):
+    k = 0
+    while k < n:
+        y = x * (k + 1.0).to(ntl.float32)  # noqa: F841
+        counted(k)
+    y = x.cube()  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("application", "message"),
+    [
+        (no_function_of_numbers, r"has no 'cube'.*\n.*\n.*k \+ 1\.0"),
+        (no_name, "The name 'scale' in 'no_name' is not defined"),
+        (nothing_of_the_loop, r"y = x\.cube\(\)"),
+    ],
+)
+def test_what_is_wrong_with_such_a_loop_or_behind_it_is_told_as_it_is(application, message):
+    with pytest.raises(ApplicationError, match=message):
+        ninetoothed.make(
+            lambda x, n, y: (x.tile((4,)), n, y.tile((4,))),
+            application,
+            (Tensor(1), Tensor(0), Tensor(1)),
+        )
