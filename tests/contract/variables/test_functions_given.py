@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Tensor
 
 FACTOR = {"by": 2}
@@ -137,3 +138,29 @@ def test_a_function_that_the_arrangement_gives_is_what_it_was(changing):
     changing()
     kernel(x, y)
     assert torch.equal(y, x * 20)
+
+
+def small(value):
+    return value < 2
+
+
+def by_a_parameter(x, y):
+    def either(function, value):
+        return ntl.where(value > 2 or function(value), 1.0, 0.0)
+
+    y = either(small, x) + either(function=lambda v: v * 0 > 1, value=x)
+
+
+def by_a_variable(x, y):
+    function = small
+    y = ntl.where(x > 2 or function(x), 1.0, 0.0) + ntl.where(not function(x) and x > 2, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("application", [by_a_parameter, by_a_variable])
+def test_what_a_function_gives_that_a_name_stands_for_is_asked_element_by_element(application):
+    kernel = ninetoothed.make(
+        lambda x, y: (x.tile((4,)), y.tile((4,))), application, (Tensor(1), Tensor(1))
+    )
+    x, y = torch.arange(4.0), torch.full((4,), float("nan"))
+    kernel(x, y)
+    assert y.tolist() == [1, 1, 0, 2]

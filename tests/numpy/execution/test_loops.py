@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ninetoothed.language as ntl
+from ninetoothed.errors import CompilationError
 from tests.numpy.execution.running import floats, run
 
 
@@ -139,3 +140,30 @@ def test_tiles_that_a_loop_goes_through_stay_tiles():
     run(application, x, y)
     np.testing.assert_array_equal(x, floats(4) + 1)
     np.testing.assert_array_equal(y, floats(4) * 11 + 2)
+
+
+def counted(k):
+    k = k + 1
+
+
+def by_a_variable(x, out):
+    k, count = 0, counted
+    while k < 2:
+        out[k] = x[k - 1]
+        count(k)
+
+
+def by_a_parameter(x, out):
+    def called(function, k):
+        function(k)
+
+    k = 0
+    while k < 2:
+        out[k] = x[k - 1]
+        called(counted, k)
+
+
+@pytest.mark.parametrize("application", [by_a_variable, by_a_parameter])
+def test_a_number_that_a_helper_without_a_name_of_its_own_changes_is_refused(application):
+    with pytest.raises(CompilationError, match="The number 'k' is changed in a loop by a helper"):
+        run(application, floats(8), np.zeros(8, np.float32), block=2, middle=(2,))

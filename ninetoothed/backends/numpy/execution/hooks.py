@@ -19,7 +19,7 @@ from ninetoothed.backends.numpy.execution.functions import (
     own_name,
 )
 from ninetoothed.backends.numpy.execution.reference import TileReference, named, place, position
-from ninetoothed.backends.numpy.execution.rewrite import rewrite
+from ninetoothed.backends.numpy.execution.rewrite import give_values, rewrite
 from ninetoothed.backends.numpy.execution.rewrite_expressions import is_one_of
 from ninetoothed.backends.numpy.execution.tensors import Place
 from ninetoothed.backends.numpy.language import callbacks, hints
@@ -173,9 +173,14 @@ def _settles(value: Any, on: bool) -> bool:
     return not isinstance(value, (Tile, Size)) and bool(value) is not on
 
 
-def _decides(value: Any, on: bool) -> bool:
-    """`_stops` where what comes after may do more than give a value: one number is needed."""
-    return bool(value) is not on
+def _decides(value: Any, on: bool, *functions: Any) -> bool:
+    """`_stops` where what comes after may do more than give a value, unless these functions do not: one number."""
+    return _stops(value, on) if give_values(functions) else bool(value) is not on
+
+
+def _after(left: Any, on: bool, value: Any, *functions: Any) -> Any:
+    """What `_decides` asks for; beside ``left`` where it is a value."""
+    return _HOOKS["__and__" if on else "__or__"](left, value) if give_values(functions) else value
 
 
 def _logical(name: str, on: bool) -> Callable[[Any, Any], Any]:
@@ -420,6 +425,7 @@ _HOOKS: dict[str, Any] = {
     "__stops__": _stops,
     "__settles__": _settles,
     "__decides__": _decides,
+    "__after__": _after,
     "__and__": _logical("logical_and", True),
     "__or__": _logical("logical_or", False),
     "__choose__": _choose,

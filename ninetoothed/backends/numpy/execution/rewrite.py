@@ -18,14 +18,15 @@ import __future__
 import ast
 import copy
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.backends.numpy.execution.functions import own_names
-from ninetoothed.backends.numpy.execution.helpers import key_of
+from ninetoothed.backends.numpy.execution.functions import is_direct, own_names
+from ninetoothed.backends.numpy.execution.helpers import Helpers, key_of
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
+from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.records import dataclass
 
@@ -34,7 +35,7 @@ HOOKS = tuple(
     """__read__ __named__ __assign__ __augmented__ __atomic__ __place__ __position__ __invoke__ __function__
     __outcome__ __lasting__ __reached__ __rounds__ __asked__ __locals__ __value__ __stops__ __settles__ __decides__
     __beside__ __and__ __or__ __not__ __holds__ __failed__ __choose__ __met__ __pick__ __is__ __in__ __builtin__
-    __quotient__ __upward__ __remainder__ __minus__ __left__ __owner__ __turns__ __range__""".split()
+    __after__ __quotient__ __upward__ __remainder__ __minus__ __left__ __owner__ __turns__ __range__""".split()
 )
 
 _FUTURES = tuple(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -91,6 +92,18 @@ def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType,
     if found is None:
         found = keep(_codes, key, _rewritten(sources.read(plain), is_triton), _CODES_KEPT)
     return plain, found
+
+
+def give_values(functions: Sequence[Any]) -> bool:
+    """Whether there are functions, and all do no more than return an expression."""
+    return bool(functions) and not any(map(_does_more, functions))
+
+
+def _does_more(function: Any) -> bool:
+    plain = function.fn if is_triton_function(function) else function
+    if not isinstance(plain, types.FunctionType) or is_direct(plain):
+        return not is_direct(function)
+    return Helpers(Rewriter).does_more(sources.read(sources.own_function(plain)))
 
 
 def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:

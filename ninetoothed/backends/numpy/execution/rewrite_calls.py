@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import itertools
 import types
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -192,23 +193,30 @@ class CallRewriter(ExpressionRewriter):
             if isinstance(within, ast.Lambda) or (within and sources.returns_value(within)):
                 return []
         assigned = self._assigned_by(function)
-        given: list[tuple[int | str | None, ast.expr]] = []
-        for position, argument in enumerate(node.args):
-            if isinstance(argument, ast.Starred):
-                break
-            given.append((position, argument))
-        given += [(keyword.arg, keyword.value) for keyword in node.keywords]
         return [
             (value.id, key)
-            for key, value in given
+            for key, value in _given(node)
             if isinstance(value, ast.Name) and value.id in self.locals - self.own
-            if key is not None and (assigned is None or key in assigned)
+            if assigned is None or key in assigned
         ]
 
     def does_more(self, node: ast.AST) -> bool:
         """Whether an expression calls a function of the user's that has statements of its own."""
         calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
         return any(map(self._does_more, calls))
+
+    def open_functions(self, node: ast.AST) -> list[str]:
+        """The names of functions that only the running program knows, where nothing else does more."""
+        parts = list(ast.walk(node))
+        calls = [part.func for part in parts if isinstance(part, ast.Call)]
+        names = [each.id for each in calls if isinstance(each, ast.Name) and self._is_open(each)]
+        others = (each for each in calls if not (isinstance(each, ast.Name) and each.id in names))
+        is_named = any(isinstance(part, ast.NamedExpr) for part in parts)
+        return [] if is_named or any(map(self._does_more, others)) else list(dict.fromkeys(names))
+
+    def _is_open(self, node: ast.Name) -> bool:
+        within = trees.function_within(self.source.tree, node.id)
+        return self.resolved(node) is UNKNOWN and within is None
 
     def is_harmless(self, node: ast.AST) -> bool:
         """Whether an expression may be evaluated for its type where Python would not ask for it."""
@@ -264,8 +272,29 @@ class CallRewriter(ExpressionRewriter):
                 return {}
         elif is_direct(function):
             return {}
-        is_sure = self._assigned_by(function) is not None
-        return {name: is_sure for name, _ in self._rebound(node, function)}
+        sure = self._surely_assigned_by(node.func)
+        return {name: key in sure for name, key in self._rebound(node, function)}
+
+    def _surely_assigned_by(self, node: ast.expr) -> frozenset[int | str]:
+        """Places and keywords of the parameters that what is called is known to assign."""
+        function = self.resolved(node)
+        if function is not UNKNOWN:
+            return self._assigned_by(function) or frozenset()
+        within = isinstance(node, ast.Name) and trees.function_within(self.source.tree, node.id)
+        if not isinstance(within, ast.FunctionDef) or within in self._asked:
+            return frozenset()
+        self._asked.add(within)
+        try:
+            names = {*sources.assigned_names(within.body)}
+            for call in (each for each in ast.walk(within) if isinstance(each, ast.Call)):
+                sure = self._surely_assigned_by(call.func)
+                names |= {
+                    v.id for key, v in _given(call) if key in sure and isinstance(v, ast.Name)
+                }
+        finally:
+            self._asked.remove(within)
+        keys = trees.argument_keys(within.args)
+        return frozenset(key for key, name in keys.items() if name in names)
 
     def _assigned_by(self, function: Any) -> frozenset[int | str] | None:
         """Places and keywords of the parameters that a function assigns; None where unknown."""
@@ -277,6 +306,14 @@ class CallRewriter(ExpressionRewriter):
         assigned = self.helpers.assigned(source)
         keys = trees.argument_keys(source.tree.args)
         return frozenset(key for key, name in keys.items() if name in assigned)
+
+
+def _given(node: ast.Call) -> list[tuple[int | str, ast.expr]]:
+    """The arguments of a call whose place or keyword is known."""
+    places = itertools.takewhile(
+        lambda item: not isinstance(item[1], ast.Starred), enumerate(node.args)
+    )
+    return [*places, *((k.arg, k.value) for k in node.keywords if k.arg is not None)]
 
 
 def _is_cdiv(node: ast.expr, function: Any) -> bool:

@@ -221,13 +221,15 @@ class ExpressionRewriter(ast.NodeTransformer):
         # As on a device, an operand that does more than give a value is evaluated only where Python
         # would evaluate it; another one may be a tile, whose elements count whatever a number is.
         hooks: list[str] = []
+        functions = [self.open_functions(value) for value in node.values]
         for place, value in enumerate(node.values):
             is_there = self.is_harmless(value) and not _reads_named(value, node.values[1:place])
             settles = "__settles__" if is_there else "__stops__"
             hooks.append("__decides__" if self.does_more(value) else settles)
         way = self.visit if hooks[-1] == "__decides__" else last
         values = [*map(self.visit, node.values[:-1]), way(node.values[-1])]
-        return trees.placed_at(self._joined(values, isinstance(node.op, ast.And), hooks), node)
+        on = isinstance(node.op, ast.And)
+        return trees.placed_at(self._joined(values, on, hooks, functions), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """A choice; of a tile or a number it has the tile's shape, whichever is chosen."""
@@ -247,6 +249,10 @@ class ExpressionRewriter(ast.NodeTransformer):
 
     def does_more(self, node: ast.AST) -> bool:
         """Whether an expression does more than give a value."""
+        raise NotImplementedError
+
+    def open_functions(self, node: ast.AST) -> list[str]:
+        """The names of functions that only the running program knows, where nothing else does more."""
         raise NotImplementedError
 
     def is_harmless(self, node: ast.AST) -> bool:
@@ -277,20 +283,33 @@ class ExpressionRewriter(ast.NodeTransformer):
             whole = trees.hook_call("__and__", whole, comparison)
         return trees.placed_at(whole, node)
 
-    def _joined(self, values: list[ast.expr], on: bool, hooks: list[str]) -> ast.expr:
+    def _joined(
+        self,
+        values: list[ast.expr],
+        on: bool,
+        hooks: list[str],
+        functions: Sequence[Sequence[str]] = (),
+    ) -> ast.expr:
         """``and`` (``on``) or ``or`` of values, element by element where they are tiles.
 
         Args:
             hooks: for each value, what says whether those before it leave it out.
+            functions: for each value that may do more than give one, those that say whether it does.
         """
         result = values[0]
-        for value, hook in zip(values[1:], hooks[1:], strict=True):
-            left = self.temporary("left")
+        asked = functions or [()] * len(values)
+        for value, hook, names in zip(values[1:], hooks[1:], asked[1:], strict=True):
+            left, given = self.temporary("left"), []
+            if hook == "__decides__":
+                given = [trees.name_of(name) for name in names]
             stops = trees.hook_call(
-                hook, ast.NamedExpr(trees.name_of(left, ast.Store()), result), ast.Constant(on)
+                hook,
+                ast.NamedExpr(trees.name_of(left, ast.Store()), result),
+                ast.Constant(on),
+                *given,
             )
             known = trees.name_of(left), ast.Constant(on)
-            joined = value
+            joined = trees.hook_call("__after__", *known, value, *given) if given else value
             if hook == "__settles__":
                 value = trees.hook_call("__beside__", *known, _delayed(value))
             if hook != "__decides__":

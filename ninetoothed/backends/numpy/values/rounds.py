@@ -101,6 +101,12 @@ def lasting(value: Any, before: Any, name: str, is_assigned: bool = True, turns:
     if isinstance(value, (bool, int, float)):
         if is_unrolled or (value is before and not is_assigned):
             return value
+        if not is_assigned and isinstance(before, (bool, int, float)):
+            raise refuse(
+                f"The number {name!r} is changed in a loop by a helper that a parameter, a variable or an item "
+                "stands for; on CPUs it is a constant until then. Have the helper return what it makes of it: "
+                f"`{name} = helper({name})`."
+            )
         value = Tile.of(value)
     if not isinstance(value, Tile) or before is None:
         return value
