@@ -11,6 +11,7 @@ from tests.hunt.spelling.scopes import (
     Renamed,
     Run,
     assigned,
+    counted_by,
     expression,
     parsed,
     reads,
@@ -43,6 +44,9 @@ def helper_that_returns(app: Application) -> bool:
         results = app.results(run)
         given = {n for each in run.body if isinstance(each, ast.Assign) for n in assigned([each])}
         if not results or set(results) - run.known - given or changed & app.parameters:
+            continue
+        if set(results) & {n for each in walked(run.body) for n in counted_by(each)}:
+            # A loop's variable ends with it.
             continue
         returned = parsed(f"return {', '.join(results)}")
         body = [*copy.deepcopy(run.body), *returned]

@@ -144,7 +144,8 @@ class Application:
     def is_computed(self, name: str) -> bool:
         """Whether a variable never stands for a tile, whose store another name's assignment would be."""
         return all(
-            isinstance(node.value, (ast.BinOp, ast.Call, ast.Constant, ast.Compare))
+            isinstance(node.value, (ast.BinOp, ast.Constant, ast.Compare))
+            or (isinstance(node.value, ast.Call) and not isinstance(node.value.func, ast.Name))
             for node in walked(self.function.body)
             if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr))
             and name in _stores(node)
@@ -159,10 +160,15 @@ def names_of(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
+def counted_by(node: ast.AST) -> set[str]:
+    """The names that a loop gives items; none where it is no loop."""
+    return names_of(node.target) if isinstance(node, ast.For) else set()
+
+
 def targets_of_several(node: ast.AST) -> set[str]:
     """The names that a statement gives parts of a value, or a loop items."""
     if isinstance(node, ast.For):
-        return names_of(node.target)
+        return counted_by(node)
     several = isinstance(node, ast.Assign) and not isinstance(node.targets[0], ast.Name)
     return _stores(node) if several else set()
 

@@ -97,3 +97,31 @@ def test_a_choice_reads_no_name_that_only_a_branch_gives() -> None:
     assert respelled(source, (("choice_for_branch", 1),), **given) == source
     known = source.replace("    if", "    v = x\n    if")
     assert "v = x + 1 if n == n else v" in respelled(known, (("choice_for_branch", 1),), **given)
+
+
+def test_a_helper_gives_no_variable_of_a_loop_back() -> None:
+    source = (
+        "def application(x, n):\n    k = 0\n    for k in range(n):\n        x += k\n    k = k + 1\n"
+    )
+    given = {"ranks": {"x": 1}, "numbers": ["n"], "flags": []}
+    helpers = [
+        node
+        for at in range(200)
+        for node in ast.walk(ast.parse(respelled(source, (("helper_that_returns", at),), **given)))
+        if isinstance(node, ast.FunctionDef) and node.name == "h0_"
+    ]
+    assert helpers
+    for helper in helpers:
+        assert not any(isinstance(node, ast.For) for node in ast.walk(helper))
+
+
+def test_a_variable_that_a_helper_may_have_given_a_tile_is_lent_to_none() -> None:
+    source = "def application(x, n):\n    v = {}\n    v *= 2\n"
+    given = {"ranks": {"x": 1}, "numbers": ["n"], "flags": []}
+
+    def lent(value: str) -> bool:
+        of_value = source.format(value)
+        texts = [respelled(of_value, (("helper_that_rebinds", at),), **given) for at in range(99)]
+        return any(re.search(r"^    h0_\(v\)", text, re.MULTILINE) for text in texts)
+
+    assert lent("ntl.exp(x)") and not lent("first(x)")
