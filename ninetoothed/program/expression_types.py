@@ -212,7 +212,7 @@ class Expressions:
                 return result
             known = result.kind == "int" and None not in (left.dtype, right.dtype, self.is_wide)
             own = dtypes.float64 if self.is_wide else dtypes.float32
-            return replace(result, kind="float", dtype=own if known else None)
+            return replace(result, kind="float", dtype=own if known else None, least_bits=0)
         if isinstance(op, ast.Mod | ast.RShift):
             one = right if isinstance(op, ast.Mod) else left
             return replace(result, is_natural=one.is_natural)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+import ninetoothed
+from ninetoothed import Tensor
 from tests.contract.numbers.test_literals import result
 
 SIGNED = torch.tensor([-7, -1, 1, 2, 7], dtype=torch.int8)
@@ -68,3 +70,26 @@ def test_neither_wraps_around_before():
     found = result(quotient, large, n, out=torch.zeros(3))
 
     assert found.tolist() == [-(2.0**63), -(2.0**63), 1.0]
+
+
+def of_a_size_where_a_branch_is(x, z, n, y):
+    value = x
+    if n != 1:
+        value = x.source.shape[0] / 7 + z * 0
+    y = value
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_of_a_size_it_is_as_wide_as_the_widest_element_of_the_call(n, dtype):
+    kernel = ninetoothed.make(
+        lambda x, z, n, y: (x.tile((4,)), z.tile((4,)), n, y.tile((4,))),
+        of_a_size_where_a_branch_is,
+        (Tensor(1), Tensor(1), Tensor(0), Tensor(1)),
+    )
+    x, z, y = torch.ones(5, dtype=dtype), torch.ones(5), torch.zeros(5, dtype=dtype)
+    kernel(x, z, n, y)
+    expected = 1 if n == 1 else 5 / 7
+    assert y.tolist() == pytest.approx(
+        [expected] * 5, rel=1e-6 if dtype is torch.float32 else 1e-15
+    )
