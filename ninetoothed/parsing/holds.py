@@ -17,7 +17,7 @@ the variable held before the loop, the application is parsed anew, as if it did 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -63,9 +63,10 @@ class ReadLater(Exception):
 class CarryLater(Exception):
     """A loop makes no sense unless a helper assigns variables that it is given: parse anew, with them carried."""
 
-    def __init__(self, key: Key, error: Exception) -> None:
+    def __init__(self, key: Key, names: frozenset[str], error: Exception) -> None:
         super().__init__(key)
         self.key = key
+        self.names = names
         self.error = error
 
 
@@ -114,27 +115,43 @@ class Loaded:
         certain: the names to load because their tile is stored to under another name.
         possible: those to load because it may be, where indices that only the running kernel knows are equal.
         viewed: the parameters that have one of the latter which is stored to itself.
-        carried: the loops that carry what helpers are given, by their files and places; with the error that each
-            is else, until it is seen that it makes sense so.
+        carried: for loops, by their files and places, the variables given to helpers that they carry, and the error
+            that each is else, until it is seen that it makes sense so.
     """
 
     certain: set[Key] = field(default_factory=set)
     possible: set[Key] = field(default_factory=set)
     viewed: set[str] = field(default_factory=set)
-    carried: dict[Key, Exception | None] = field(default_factory=dict)
+    carried: dict[Key, tuple[frozenset[str], Exception | None]] = field(default_factory=dict)
 
     def add(self, found: ReadLater | CarryLater) -> None:
         """Has a name loaded at once, or a loop carry what helpers are given."""
         if isinstance(found, CarryLater):
-            assert found.key not in self.carried, found.key
-            self.carried[found.key] = found.error
+            assert found.key not in self.carried or found.names < self.carried[found.key][0]
+            self.carried[found.key] = found.names, found.error
             return
         assert found.key not in self, found.key
         (self.certain if found.is_certain else self.possible).add(found.key)
 
     def refusal(self) -> Exception | None:
         """What is wrong with a loop that makes no sense either way."""
-        return next(filter(None, self.carried.values()), None)
+        return next((error for _, error in self.carried.values() if error is not None), None)
+
+    def makes_sense(self, key: Key, changed: Collection[str]) -> None:
+        """Note that a loop does, and which variables it changed.
+
+        Raises:
+            CarryLater: it carried others as well, that are what they were before it.
+            Exception: it makes none as it is: helpers change nothing that they are given.
+        """
+        names, error = self.carried.get(key, (frozenset(), None))
+        if error is None:
+            return
+        if not names.intersection(changed):
+            raise error
+        if not names.issubset(changed):
+            raise CarryLater(key, names.intersection(changed), error)
+        self.carried[key] = names, None
 
     def __contains__(self, key: Key) -> bool:
         return key in self.certain or (key in self.possible and key[0] not in self.viewed)

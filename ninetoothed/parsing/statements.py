@@ -363,10 +363,10 @@ class StatementFrame(AssignmentFrame):
             )
         start, before = len(self.state.block), self.state.cells()
         names, constants = set(self.state.names), set(self.state.constants)
-        carries, key = self.state.holds.loaded.carried, (self.file, node.lineno, node.col_offset)
-        lent = self._variables(lent_names(node.body)) - carried
-        if key in carries:
-            carried |= lent
+        loaded, key = self.state.holds.loaded, (self.file, node.lineno, node.col_offset)
+        lent = {each for each in lent_names(node.body) if self._variables([each]) - carried}
+        if is_known := key in loaded.carried:
+            carried |= self._variables(loaded.carried[key][0])
         while True:
             began = self.state.holds.now()
             for cell in carried:
@@ -379,16 +379,16 @@ class StatementFrame(AssignmentFrame):
                     self.run(self.rounds_of(node))
                     leave()
             except NineToothedError as error:
-                if lent - carried:
-                    raise CarryLater(key, error) from None
+                if lent and not is_known:
+                    raise CarryLater(key, frozenset(lent), error) from None
                 raise
             self.state.loops -= 1
             # An evaluation before this one may have had cells of its own for loops within.
             changed = {cell for cell in before.keys() & entry if cell.value is not entry[cell]}
-            changed -= carried | {variable}
-            if not changed:
+            more = changed - carried - {variable}
+            if not more:
                 break
-            carried |= changed
+            carried |= more
             del self.state.block[start:]
             _restore(self.state.names, {*names, *self.state.helpers, *self.state.externs})
             for cell in before:
@@ -396,8 +396,7 @@ class StatementFrame(AssignmentFrame):
             _restore(self.state.constants, constants)
             for cell, value in before.items():
                 cell.value = value
-        if key in carries:
-            carries[key] = None
+        loaded.makes_sense(key, [each for each, cell in self.cells.items() if cell in changed])
         self.check_rounds(began)
         for cell in sorted(carried, key=lambda item: item.name):
             if before.get(cell) is None and not is_static:

@@ -191,3 +191,34 @@ def test_it_has_the_type_that_it_has_in_later_rounds():
     x, y = torch.full((4,), 100, dtype=torch.int8), torch.zeros(4, dtype=torch.int32)
     kernel(x, y)
     assert y.tolist() == [400] * 4
+
+
+def of_both(k, last):
+    k = k + last
+
+
+def before_the_level(x, y):
+    last = -9
+    for k in range(y.shape[0]):
+        y[k] = x[last]
+        of_both(k + 0, last)
+
+
+def before_the_level_beside_what_changes(x, y):
+    count, last = 0, -9
+    while count < y.shape[0]:
+        y[count] = x[last] * (count + 1.0).to(ntl.float32)
+        of_both(count, last)
+
+
+@pytest.mark.parametrize("application", [before_the_level, before_the_level_beside_what_changes])
+def test_what_is_given_to_a_helper_that_does_not_change_it_is_refused_as_the_constant_it_is(
+    application,
+):
+    def arrangement(x, y):
+        return x.tile((2,)).tile((3,)), y.tile((2,)).tile((3,))
+
+    with pytest.raises(
+        ApplicationError, match="'x' is indexed with -9, and that dimension has size 3"
+    ):
+        ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
