@@ -283,14 +283,16 @@ class CallRewriter(ExpressionRewriter):
         within = isinstance(node, ast.Name) and trees.function_within(self.source.tree, node.id)
         if not isinstance(within, ast.FunctionDef) or within in self._asked:
             return frozenset()
+        if sources.returns_value(within):
+            # It rebinds its parameters for itself alone.
+            return frozenset()
         self._asked.add(within)
         try:
             names = {*sources.assigned_names(within.body)}
-            for call in (each for each in ast.walk(within) if isinstance(each, ast.Call)):
-                sure = self._surely_assigned_by(call.func)
-                names |= {
-                    v.id for key, v in _given(call) if key in sure and isinstance(v, ast.Name)
-                }
+            parts = [part for each in within.body for part in sources.of_one_function(each)]
+            for call in (part for part in parts if isinstance(part, ast.Call)):
+                sure, given = self._surely_assigned_by(call.func), _given(call)
+                names |= {v.id for key, v in given if key in sure and isinstance(v, ast.Name)}
         finally:
             self._asked.remove(within)
         keys = trees.argument_keys(within.args)
