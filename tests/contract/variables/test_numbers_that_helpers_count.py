@@ -153,18 +153,6 @@ def and_another_that_is_not(x, y):
         of_both(k, last)
 
 
-def tiles_before(application):
-    def arrangement(x, y):
-        return x.tile((2,)).tile((-1,)), y.tile((2,)).tile((-1,))
-
-    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
-    around = torch.full((16,), 99.0)
-    x, y = around[4:10], torch.full((6,), float("nan"))
-    x.copy_(torch.arange(1.0, 7))
-    kernel(x, y)
-    return y.tolist()
-
-
 def and_one_for_itself(x, y):
     def next_of(number):
         number += 1
@@ -181,6 +169,18 @@ def and_one_for_itself(x, y):
     while k < y.shape[0]:
         y[k] = x[k - 1] + x[last] - x[-1]
         of_both(k, last)
+
+
+def tiles_before(application):
+    def arrangement(x, y):
+        return x.tile((2,)).tile((-1,)), y.tile((2,)).tile((-1,))
+
+    kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(1)))
+    around = torch.full((16,), 99.0)
+    x, y = around[4:10], torch.full((6,), float("nan"))
+    x.copy_(torch.arange(1.0, 7))
+    kernel(x, y)
+    return y.tolist()
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ninetoothed.backends.numpy.execution.functions import is_user_function
+from ninetoothed.backends.numpy.execution.functions import is_direct, is_user_function
 from ninetoothed.backends.numpy.execution.rewrite_expressions import FIXED
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
+from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ class Helpers:
         """Whether a function does more than return an expression, as one does that comes to call itself."""
         asked = "does more"
         return self._answer(asked, source, True, lambda: self._look(source).has_statements())
+
+    def call_does_more(self, function: Any) -> bool:
+        """Whether a call of a function, whatever it is, does more than return an expression."""
+        if is_direct(function):
+            return False
+        plain = function.fn if is_triton_function(function) else function
+        return not isinstance(plain, types.FunctionType) or self.does_more(sources.read(plain))
 
     def has_effect(self, source: FunctionSource) -> bool:
         """Whether a function that returns an expression does more than read."""

@@ -21,12 +21,11 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ninetoothed.backends.numpy.execution.functions import is_direct, own_names
+from ninetoothed.backends.numpy.execution.functions import own_names
 from ninetoothed.backends.numpy.execution.helpers import Helpers, key_of
 from ninetoothed.backends.numpy.execution.rewrite_statements import Rewriter
 from ninetoothed.bounded import keep
 from ninetoothed.parsing import source as sources
-from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
 from ninetoothed.records import dataclass
 
@@ -96,14 +95,7 @@ def rewrite(function: Any, is_triton: bool = False) -> tuple[types.FunctionType,
 
 def give_values(functions: Sequence[Any]) -> bool:
     """Whether there are functions, and all do no more than return an expression."""
-    return bool(functions) and not any(map(_does_more, functions))
-
-
-def _does_more(function: Any) -> bool:
-    plain = function.fn if is_triton_function(function) else function
-    if not isinstance(plain, types.FunctionType) or is_direct(plain):
-        return not is_direct(function)
-    return Helpers(Rewriter).does_more(sources.read(sources.own_function(plain)))
+    return bool(functions) and not any(map(Helpers(Rewriter).call_does_more, functions))
 
 
 def _rewritten(source: FunctionSource, is_triton: bool) -> Rewritten:

@@ -242,12 +242,7 @@ class CallRewriter(ExpressionRewriter):
             if isinstance(node, ast.Name):
                 return self._within_does_more(node.id)
             return not (isinstance(node, ast.Attribute) and _is_of_tiles(node.attr))
-        if is_direct(function):
-            return False
-        plain = function.fn if is_triton_function(function) else function
-        if not isinstance(plain, types.FunctionType):
-            return True
-        return self.helpers.does_more(sources.read(plain))
+        return self.helpers.call_does_more(function)
 
     def _within_does_more(self, name: str) -> bool:
         """The same of a function that is defined within; yes where the name may stand for something else."""

@@ -221,11 +221,13 @@ class ExpressionRewriter(ast.NodeTransformer):
         # As on a device, an operand that does more than give a value is evaluated only where Python
         # would evaluate it; another one may be a tile, whose elements count whatever a number is.
         hooks: list[str] = []
-        functions = [self.open_functions(value) for value in node.values]
+        functions: list[list[str]] = []
         for place, value in enumerate(node.values):
             is_there = self.is_harmless(value) and not _reads_named(value, node.values[1:place])
             settles = "__settles__" if is_there else "__stops__"
-            hooks.append("__decides__" if self.does_more(value) else settles)
+            does_more = self.does_more(value)
+            hooks.append("__decides__" if does_more else settles)
+            functions.append(self.open_functions(value) if does_more else [])
         way = self.visit if hooks[-1] == "__decides__" else last
         values = [*map(self.visit, node.values[:-1]), way(node.values[-1])]
         on = isinstance(node.op, ast.And)
@@ -299,9 +301,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         result = values[0]
         asked = functions or [()] * len(values)
         for value, hook, names in zip(values[1:], hooks[1:], asked[1:], strict=True):
-            left, given = self.temporary("left"), []
-            if hook == "__decides__":
-                given = [trees.name_of(name) for name in names]
+            left, given = self.temporary("left"), [trees.name_of(name) for name in names]
             stops = trees.hook_call(
                 hook,
                 ast.NamedExpr(trees.name_of(left, ast.Store()), result),
