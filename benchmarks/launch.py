@@ -33,8 +33,9 @@ from benchmarks.common.report import RESULTS, describe, table, write
 from benchmarks.common.spread import Spread, ratios
 
 #: A round of a contender is the least of so many turns of so many calls: what else a host does comes on top,
-#: and never off (the documentation of `timeit`, on `repeat`).
-_TURNS, _CALLS = 5, 100
+#: and never off (the documentation of `timeit`, on `repeat`). Before each turn are some calls that are not
+#: timed: the first after another contender's finds the caches filled with that one's code.
+_TURNS, _CALLS, _WARMING = 5, 100, 20
 _SIZE = 1024
 
 
@@ -161,6 +162,7 @@ def microseconds(calls: timeit.Timer) -> float:
     """The host's time for one call, in a run of calls that the device keeps up with."""
     import torch
 
+    calls.timeit(_WARMING)
     torch.cuda.synchronize()
     spent = calls.timeit(_CALLS)
     torch.cuda.synchronize()
@@ -250,8 +252,8 @@ def main() -> int:
         "",
         describe(here),
         "",
-        f"Microseconds of the host's time: of each round the least of {_TURNS} turns of {_CALLS} calls, on the",
-        "core that was the fastest before it.",
+        f"Microseconds of the host's time: of each round the least of {_TURNS} turns of {_CALLS} calls, after",
+        f"{_WARMING} that are not timed, on the core that was the fastest before it.",
         "",
     ]
     if rows:
