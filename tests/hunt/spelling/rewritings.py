@@ -290,8 +290,10 @@ def under_a_second_name(app: Application) -> bool:
             for node in ast.walk(statement)
             if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.value, ast.Name)
         }
+        # A function of the application's may, by whichever name it is called.
         if any(
-            isinstance(n, ast.Call) and isinstance(n.func, ast.Name) for n in walked([statement])
+            isinstance(n, ast.Call) and not isinstance(n.func, ast.Attribute)
+            for n in walked([statement])
         ):
             asked -= app.ranks.keys()
         if not asked or _has_bindings([statement]):

@@ -125,3 +125,15 @@ def test_a_variable_that_a_helper_may_have_given_a_tile_is_lent_to_none() -> Non
         return any(re.search(r"^    h0_\(v\)", text, re.MULTILINE) for text in texts)
 
     assert lent("ntl.exp(x)") and not lent("first(x)")
+
+
+def test_what_a_function_of_the_applications_is_given_is_no_value_instead() -> None:
+    source = "def application(x, y):\n    y = {}(x)\n"
+    given = {"ranks": {"x": 1, "y": 1}, "numbers": [], "flags": []}
+
+    def renamed(function: str) -> bool:
+        of_function = source.format(function)
+        texts = [respelled(of_function, (("under_a_second_name", at),), **given) for at in range(9)]
+        return any("b0_ =" in text for text in texts)
+
+    assert renamed("ntl.exp") and not renamed("first") and not renamed("functions[0]")
