@@ -17,6 +17,7 @@ from ninetoothed.passes import (
     order_memory,
     python_operators,
     remove_dead,
+    rename_webs,
     reuse_loads,
 )
 from ninetoothed.program.inference import infer
@@ -31,6 +32,7 @@ PASSES: tuple[ModuleType, ...] = (
     order_memory,
     remove_dead,
     python_operators,
+    rename_webs,
 )
 
 
