@@ -197,11 +197,20 @@ def literal(node: ast.expr) -> Any:
     return node.value if isinstance(node, ast.Constant) else ...
 
 
+#: What the tile of a parameter has, and its elements by themselves do not.
+_OF_PARAMETERS = frozenset({"offsets", "source"})
+
+
 def no_member(name: str) -> str:
     """Why a tile or a number has no attribute of a name; empty where it, or a pointer, may have it."""
     operation = operations.find(name)
     if name in operations.OF_TILES or (operation is not None and operation.member_of):
         return ""
+    if name in _OF_PARAMETERS:
+        return (
+            f"A value has no {name!r}: a variable, or an item of a list, holds the elements that a tile had. "
+            f"Ask the tile itself by its parameter's name, as in `x.{name}`."
+        )
     known = {*operations.names(lambda each: each.member_of == "tile"), *operations.OF_TILES}
     return (
         f"A tile has no {name!r}.{near(name, known)} It has what Triton's tensors have; functions of tiles "

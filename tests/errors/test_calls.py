@@ -131,6 +131,16 @@ def called_shape(x, y):
     y = x
 
 
+def of_a_variable(x, y):
+    v = x
+    y = v.offsets(0) + x
+
+
+def of_an_item(x, y):
+    tiles = {"x": x}
+    y = x + tiles["x"].source.shape[0]
+
+
 @pytest.mark.parametrize(
     ("application", "said"),
     [
@@ -141,6 +151,8 @@ def called_shape(x, y):
         (a_method_with_more, "`x.sum` takes `axis`, `keep_dims`, `dtype`, but got 4 arguments."),
         (a_method_with_less, "`(x + 1).gather` needs `index`, `axis`, but got no `axis`."),
         (an_unknown_method, "A tile has no 'sums'. Did you mean 'sum'?"),
+        (of_a_variable, "Ask the tile itself by its parameter's name, as in `x.offsets`."),
+        (of_an_item, "A value has no 'source': a variable, or an item of a list, holds"),
         (of_the_library, "`ntl.libdevice.pow` needs `arg0`, `arg1`, but got no `arg1`."),
         (nothing_at_all, "`ntl.debug_barrier` takes no arguments, but got 1 argument."),
         (a_combination_of_one, "`ntl.reduce` calls its function with 2 values, and it takes 1."),
