@@ -59,7 +59,7 @@ class _Webs:
 
     Attributes:
         reads: each name that is read, and one of the assignments that it may see.
-        changed: assignments before an ``if``, each with one within that is seen instead of it afterwards.
+        changed: assignments before an ``if``, each with one of the same variable within.
         held: variables that a condition of padding names, which keep their names.
     """
 
@@ -97,9 +97,8 @@ class _Webs:
         _add(reaching, other)
         if is_constant(statement.test, self.constants):
             return
-        for name, earlier in before.items():
-            new = [target for target in reaching[name] if target not in earlier]
-            self.changed += [(one, target) for one in earlier for target in new]
+        within = [target for each in statements_of(statement) for target in targets_of(each)]
+        self.changed += [(one, new) for new in within for one in before.get(new.id, ())]
 
     def _loop(self, loop: ast.For | ast.While, reaching: _Reaching) -> None:
         if isinstance(loop, ast.For):

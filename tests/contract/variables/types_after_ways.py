@@ -166,6 +166,22 @@ def returned(x, n):
     return blocks(x, n) + x.sum(1, keepdims=True)
 
 
+def twice_in_a_way(x, n, y):
+    v = sums(x)
+    if n > 1:
+        before = v
+        v = x * 2
+        v = v + before
+    else:
+        v = x
+        v += 1
+    y = v
+
+
+def twice(x, n):
+    return 2 * x + x.sum(1, keepdims=True) if n > 1 else x + 1
+
+
 CASES = (
     (a_column_becomes_a_block, blocks),
     (augmented, blocks),
@@ -177,6 +193,7 @@ CASES = (
     (two_at_once, swapped),
     (before_another, one_after_another),
     (of_a_helper, returned),
+    (twice_in_a_way, twice),
 )
 
 
