@@ -210,9 +210,9 @@ class Expressions:
         if isinstance(op, ast.Div):
             if result.kind == "float":
                 return result
-            known = result.kind == "int" and None not in (left.dtype, right.dtype, self.is_wide)
+            is_known = result.kind == "int" and None not in (result.dtype, self.is_wide)
             own = dtypes.float64 if self.is_wide else dtypes.float32
-            return replace(result, kind="float", dtype=own if known else None, least_bits=0)
+            return replace(result, kind="float", dtype=own if is_known else None, least_bits=0)
         if isinstance(op, ast.Mod | ast.RShift):
             one = right if isinstance(op, ast.Mod) else left
             return replace(result, is_natural=one.is_natural)

@@ -10,7 +10,13 @@ from typing import Any
 from ninetoothed.language import dtypes, promotion
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
-from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds, scalar_dtype
+from ninetoothed.language.promotion import (
+    TOO_LARGE,
+    Undecided,
+    float_type,
+    integer_bounds,
+    scalar_dtype,
+)
 from ninetoothed.program import effect_types, movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.effects import called_name
@@ -143,6 +149,8 @@ def _unyielding(operands: list[ValueType]) -> list[ValueType]:
         number = value.number
         if not isinstance(number, bool | int | float):
             return value
+        if isinstance(number, Undecided) and not is_beside_others:
+            return replace(value, number=None)
         # Beside a float32 a float is one, in a call that has elements of float64 as well.
         own = scalar_dtype(
             float(number) if is_beside_others and isinstance(number, float) else number

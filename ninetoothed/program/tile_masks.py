@@ -103,15 +103,19 @@ class Origin:
     """Where a mask comes from: the tile, and the statement that its indices are valid at.
 
     In place of a tile there may be what the mask is itself, a `Within` or a `Held`.
+
+    Attributes:
+        replaced: variables of its indices for which others stand there that are never assigned again.
     """
 
     tile: Any
     statement: ast.stmt
+    replaced: frozenset[str] = frozenset()
 
     @property
     def names(self) -> set[str]:
         """The variables that decide what it is."""
-        return names_read(self.tile)
+        return names_read(self.tile) | self.replaced
 
 
 #: The origin of a mask that cannot be had as it is.

@@ -90,6 +90,20 @@ class Branches(Carried):
             for name, value in way.items():
                 way[name] = with_keys(value, key_of)
 
+    def tell_apart(
+        self, statement: ast.If, assigned: set[str], one: Mapping[str, Known], other: Knowns
+    ) -> None:
+        """Masks that look alike and are of different loads of an ``if``'s two ways are known as such."""
+        for name in one.keys() & other.keys():
+            own = {mask.place: mask for mask in one[name].validity}
+            apart = {
+                mask.key
+                for mask in other[name].validity
+                if mask.place in own and not self.is_same(assigned, own[mask.place], mask)
+            }
+            if apart:
+                other[name] = _with_place(other[name], apart, statement)
+
     def block(self, body: list[ast.stmt]) -> None:
         raise NotImplementedError
 
@@ -124,6 +138,7 @@ class Branches(Carried):
         self.block(statement.orelse)
         other = self.known
         self.loaded_before(statement, assigned, before, one, other)
+        self.tell_apart(statement, assigned, one, other)
         self.keep_ways(statement, assigned, before, one, other)
         self.later, used_later = later, self.later
         met, self.known = self.of_ways(assigned, one, other), other
@@ -154,6 +169,7 @@ class Branches(Carried):
         self.is_certain = was_certain
         assigned |= names_assigned(rest)
         other = self.known
+        self.tell_apart(statement, assigned, one, other)
         self.keep_ways(statement, assigned, before, one, other)
         self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
         return True
@@ -174,8 +190,8 @@ class Branches(Carried):
                 self.unite_ways(name, start, statement, one, other)
                 ways = (one, statement.body, other), (other, statement.orelse, one)
                 for way, block, beside in ways:
-                    shared = self.shared(assigned, way[name], beside[name])
-                    way[name] = self.after_way(name, start, way[name], shared, block, statement)
+                    own, others = way[name], beside[name]
+                    way[name] = self.after_way(name, start, own, others, block, statement)
 
     def of_ways(self, assigned: set[str], one: Knowns, other: Knowns) -> Knowns:
         """What holds after both ways."""
@@ -328,7 +344,9 @@ class Branches(Carried):
         """Whether masks of one place are of one load, where the variables are assigned in between."""
         if mask.origin is again.origin or is_owned(mask):
             return True
-        return all(self.is_of_any_time(names, each.origin) for each in (mask, again))
+        # An index that was kept from where a way loads is a variable of that way's own.
+        one, other = (key_of(getattr(each.origin.tile, "indices", [])) for each in (mask, again))
+        return one == other and all(self.is_of_any_time(names, m.origin) for m in (mask, again))
 
     def is_of_any_time(self, names: set[str], origin: Origin) -> bool:
         """Whether a mask of its place is the same one, where the variables are assigned in between."""
@@ -336,16 +354,6 @@ class Branches(Carried):
         if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
             return not origin.names & names
         return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
-
-    def shared(self, names: set[str], value: Known, beside: Known) -> Known:
-        """What is known of another value, without the masks that only look like those of the one."""
-        own = {mask.place: mask for mask in value.validity}
-        validity = tuple(
-            mask
-            for mask in beside.validity
-            if mask.place not in own or self.is_same(names, own[mask.place], mask)
-        )
-        return replace(beside, validity=validity)
 
     def meet(
         self, names: set[str], one: Mapping[str, Known], other: Mapping[str, Known]
@@ -372,6 +380,12 @@ class Branches(Carried):
 def names_in(body: list[ast.stmt]) -> frozenset[str]:
     """The variables that statements read or assign."""
     return frozenset(names_assigned(body).union(*(names_read(item) for item in body)))
+
+
+def _with_place(value: Known, keys: set[Any], statement: ast.stmt) -> Known:
+    """The value with a statement's place in these keys of its masks."""
+    when = place_of(statement)
+    return with_keys(value, lambda mask: (when, mask.key) if mask.key in keys else mask.key)
 
 
 def _read_of(names: set[str], body: list[ast.stmt]) -> set[str]:

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Tensor
+from ninetoothed.errors import ApplicationError
 from tests.contract.numbers.test_literals import result
 
 SIGNED = torch.tensor([-7, -1, 1, 2, 7], dtype=torch.int8)
@@ -93,3 +95,25 @@ def test_of_a_size_it_is_as_wide_as_the_widest_element_of_the_call(n, dtype):
     assert y.tolist() == pytest.approx(
         [expected] * 5, rel=1e-6 if dtype is torch.float32 else 1e-15
     )
+
+
+def quotient_beside_float64(x, y):
+    whole = ntl.sum(ntl.join(ntl.full((4,), 3.0, ntl.float64), ntl.full((4,), 1, ntl.int32) / 2))
+    y = x + whole
+
+
+def greatest_beside_float64(x, y):
+    whole = ntl.sum(
+        ntl.join(ntl.full((4,), 3.0, ntl.float64), ntl.maximum(ntl.full((4,), 1, ntl.int32), 2.5))
+    )
+    y = x + whole
+
+
+@pytest.mark.parametrize(
+    ("application", "expected"), [(quotient_beside_float64, 15.0), (greatest_beside_float64, 23.0)]
+)
+def test_beside_a_literal_it_is_float64_in_a_call_that_has_such_elements(application, expected):
+    x = torch.ones(4, dtype=torch.float64)
+    assert result(application, x, out=torch.zeros(4, dtype=torch.float64))[0] == expected
+    with pytest.raises(ApplicationError, match="needs tiles of one type, but got float64"):
+        result(application, x.float(), out=torch.zeros(4))

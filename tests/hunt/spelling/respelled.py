@@ -23,11 +23,15 @@ SHARE = 0.5
 _BY_WEIGHT = [
     *REWRITINGS,
     *(name for name in REWRITINGS for _ in "12" if "helper" in name or "loop" in name),
-    *("helper_that_rebinds", "loop_over_other_numbers") * 3,
+    *("helper_that_rebinds", "loop_over_other_numbers", "index_that_moves_on") * 3,
 ]
 
-#: What is refused of what is written another way: a variable has one type after an `if`.
-EXPECTED = (r"The ways through this `if` give '\w+' different (element types|shapes)",)
+#: What is refused of what is written another way: a variable has one type after an `if`, and what is computed
+#: of the numbers of a loop that is unrolled, Python computes.
+EXPECTED = (
+    r"The ways through this `if` give '\w+' different (element types|shapes)",
+    "Computed at compile time, this raises ZeroDivisionError",
+)
 
 
 def spelling(seed: int) -> Spelling:

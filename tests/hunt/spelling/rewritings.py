@@ -51,9 +51,9 @@ def _loops(app: Application) -> Iterator[tuple[Run, ast.For, str, str]]:
                 yield run, loop, name, str(len(items))
 
 
-def _only_selects(loop: ast.For, name: str) -> bool:
+def _only_selects(body: list[ast.stmt], name: str) -> bool:
     """Whether a loop's variable is only an index as it is, so that its type is not asked for."""
-    nodes = walked(loop.body)
+    nodes = walked(body)
     indices = [each for n in nodes if isinstance(n, ast.Subscript) for each in _items(n.slice)]
     selecting = [each for each in indices if isinstance(each, ast.Name) and each.id == name]
     return len(selecting) == sum(isinstance(n, ast.Name) and n.id == name for n in nodes)
@@ -69,7 +69,7 @@ def _is_of_kernel(loop: ast.For) -> bool:
 
 def _may_count_otherwise(loop: ast.For, name: str, count: str) -> bool:
     """Whether a loop over a ``range`` may go over its numbers in another order, or in parts."""
-    return _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop, name))
+    return _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop.body, name))
 
 
 @rewriting
@@ -82,7 +82,7 @@ def loop_over_other_numbers(app: Application) -> bool:
             numbers = "".join(f"{number}, " for number in range(times))
             kinds += [f"ntl.static_range({times})", f"({numbers})"] * 3
             kinds += [f"reversed({tuple(reversed(range(times)))})"]
-        if not _only_selects(loop, name):
+        if not _only_selects(loop.body, name):
             kinds = [kind for kind in kinds if kind.startswith("range") == _is_of_kernel(loop)]
         kinds = [kind for kind in kinds if kind != ast.unparse(loop.iter)]
         if kinds:
@@ -112,6 +112,28 @@ def loop_that_counts(app: Application) -> bool:
             begun, counting = parsed(f"{name} = 0\nwhile {name} < {count}:\n    {name} += 1")
             counting.body[:0] = loop.body  # type: ignore[attr-defined]
             run.replace([begun, counting])
+            return True
+    return False
+
+
+@rewriting
+def index_that_moves_on(app: Application) -> bool:
+    """One variable for the index of two statements, which is another number at each."""
+    for run in app.runs(2):
+        variables = set(reads(run.body)) & run.known - app.parameters - set(assigned(run.body))
+        if variables := {name for name in variables if _only_selects(run.body, name)}:
+            name, other = app.choose.choice(sorted(variables)), app.fresh("i")
+            first, *rest = (Renamed({name: other}).visit(statement) for statement in run.body)
+            for node in walked(rest):
+                if isinstance(node, ast.Name) and node.id == other:
+                    node.id = f"{other} - 1"
+            begun, moved = parsed(f"{other} = {name}\n{other} += 1")
+            if isinstance(first, ast.If) and first.orelse and app.chance(0.5):
+                for way in (first.body, first.orelse):
+                    way.append(copy.deepcopy(moved))
+                run.replace(parsed(ast.unparse(ast.Module([begun, first, *rest], []))))
+            else:
+                run.replace(parsed(ast.unparse(ast.Module([begun, first, moved, *rest], []))))
             return True
     return False
 
