@@ -39,7 +39,14 @@ from ninetoothed.passes.padding.validity import (
 from ninetoothed.passes.rewriting import Draft, assign, choices_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import called_name, has_effect, names_assigned, targets_of
+from ninetoothed.program.effects import (
+    MEMORY,
+    called_name,
+    has_effect,
+    names_changed,
+    targets_of,
+    writes_memory,
+)
 from ninetoothed.program.program import Program
 from ninetoothed.program.tile_masks import TileMask
 from ninetoothed.program.types import are_unlike, held, may_be_of_two_types
@@ -120,6 +127,8 @@ class _Analysis(Branches):
                 self.loop(statement)
             else:
                 self.simple(statement)
+                if MEMORY in self.indices and writes_memory(statement):
+                    self.forget_indices({MEMORY})
 
     def differing(self, statement: ast.stmt) -> tuple[Known, Known] | None:
         """What is known of the two values of a choice, where their masks are not the same."""
@@ -278,7 +287,7 @@ class _Analysis(Branches):
         )
 
     def loop(self, statement: ast.For | ast.While) -> None:
-        assigned = names_assigned(statement.body)
+        assigned = names_changed(statement.body)
         outer, identity = self.carried, place_of(statement)
         before: dict[str, str] = {}
         followed: dict[str, dict[bool, str]] = {}

@@ -123,6 +123,21 @@ def names_read(node: ast.AST) -> set[str]:
     return read
 
 
+#: What stands among names for the elements of all tensors.
+MEMORY = "elements of tensors"
+
+
+def names_deciding(node: ast.AST) -> set[str]:
+    """The names that decide what ``node`` is, `MEMORY` too where it is read or changed."""
+    return names_read(node) | ({MEMORY} if reads_memory(node) or has_effect(node) else set())
+
+
+def names_changed(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names assigned anywhere within statements, `MEMORY` too where it may be written to."""
+    nodes = list(nodes)
+    return names_assigned(nodes) | ({MEMORY} if any(map(writes_memory, nodes)) else set())
+
+
 def targets_of(node: ast.AST) -> Iterator[ast.Name]:
     """The names that the statement ``node`` itself assigns."""
     if isinstance(node, ast.Assign):

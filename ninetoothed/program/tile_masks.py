@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ninetoothed.program.effects import names_read
+from ninetoothed.program.effects import names_deciding, names_read
 from ninetoothed.program.nodes import Held, Mask, Within, clone
 from ninetoothed.records import dataclass
 
@@ -115,7 +115,12 @@ class Origin:
     @property
     def names(self) -> set[str]:
         """The variables that decide what it is."""
-        return names_read(self.tile) | self.replaced
+        computed = (
+            index
+            for index in getattr(self.tile, "indices", ())
+            if not isinstance(index, ast.Name | ast.Constant)
+        )
+        return names_read(self.tile).union(self.replaced, *map(names_deciding, computed))
 
 
 #: The origin of a mask that cannot be had as it is.

@@ -14,7 +14,7 @@ from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, 
 from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import names_assigned, names_read
+from ninetoothed.program.effects import names_assigned, names_changed, names_deciding, names_read
 from ninetoothed.program.tile_masks import Origin, TileMask, by_kind, is_owned, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
@@ -48,7 +48,7 @@ class Branches(Carried):
             name
             for node in draft.program.nodes()
             for index in getattr(node, "indices", ())
-            for name in names_read(index)
+            for name in names_deciding(index)
         }
 
     def get(self, target: ast.expr, value: Known) -> None:
@@ -125,7 +125,7 @@ class Branches(Carried):
         constant = is_constant(statement.test, self.constants)
         statement.test = self.number(statement.test)
         before, was_certain = dict(self.known), self.is_certain
-        assigned = names_assigned([*statement.body, *statement.orelse])
+        assigned = names_changed([*statement.body, *statement.orelse])
         self.is_certain = False
         untouched = dict(self.untouched)
         later = self.later
@@ -167,7 +167,7 @@ class Branches(Carried):
         self.continued(statement.orelse, copied)
         self.of_both_ways(ones, self.untouched)
         self.is_certain = was_certain
-        assigned |= names_assigned(rest)
+        assigned |= names_changed(rest)
         other = self.known
         self.tell_apart(statement, assigned, one, other)
         self.keep_ways(statement, assigned, before, one, other)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
 from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.program.effects import names_read
+from ninetoothed.program.effects import names_deciding
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
 from ninetoothed.program.nodes import (
@@ -142,7 +142,7 @@ class Knowledge:
                 name = self.draft.fresh(f"{loaded.tile.parameter}_index")
                 self.draft.insert_before(loaded.statement, assign(name, node, node))
                 loaded.tile.indices[index] = read(name, node)
-                loaded.replaced |= names_read(node)
+                loaded.replaced |= names_deciding(node)
         return at(mask.node(), origin)
 
     def is_stable(self, node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Tiles selected by one variable, which is another number at each: what one has not, another may have.
+"""Tiles selected by one variable or element, which is another number at each: what one lacks, another may have.
 
 Run in Triton's interpreter too, by `tests.contract.on_interpreter`, and on devices.
 """
@@ -130,7 +130,31 @@ def greatest_sum(tiles, n):
     return max((tile + 1).sum() for tile in tiles[1:])
 
 
+def counted_in_memory(x, n, y):
+    total = 0.0
+    for _ in range(3):
+        v = ntl.flip(x[y.source[1].to(ntl.int32)])
+        y.source[1] += 1
+        w = ntl.flip(x[y.source[1].to(ntl.int32)])
+        total += ntl.sum(v + 1) + ntl.sum(w + 1) + ntl.sum(v * w + 1)
+    y[0] = total
+
+
+def counted_once_in_memory(x, n, y):
+    v = x[y.source[1].to(ntl.int32)]
+    y.source[1] = 3
+    w = x[y.source[1].to(ntl.int32)]
+    y[0] = ntl.sum(v + 1) + ntl.sum(w + 1) + ntl.sum(v * w + 1)
+
+
+def sums_of_two(tiles, n):
+    v, w = tiles[0], tiles[3]
+    return (v + 1).sum() + (w + 1).sum() + (v[: len(w)] * w + 1).sum()
+
+
 CASES = (
+    (counted_in_memory, sums_before_and_after),
+    (counted_once_in_memory, sums_of_two),
     (before_and_after, sums_before_and_after),
     (of_both_ways, sums_after_the_first),
     (moved_in_both_ways, sums_after_the_first),
@@ -145,12 +169,12 @@ CASES = (
 @pytest.mark.parametrize(("application", "expected"), CASES)
 def test_each_tile_has_its_own_elements(application, expected, number):
     def arrangement(x, n, y):
-        return x.tile((3,)).tile((4,)), n, y.tile((1,)).tile((1,))
+        return x.tile((3,)).tile((4,)), n, y.tile((1,)).tile((2,))
 
     kernel = ninetoothed.make(arrangement, application, (Tensor(1), Tensor(0), Tensor(1)))
     # Twelve, so that the last tile is whole, and ten.
     for size in (12, 10):
-        x, y = torch.randn(size), torch.full((1,), torch.nan)
+        x, y = torch.randn(size), torch.tensor([torch.nan, 0])
         kernel(x, number, y)
         tiles = np.split(x.double().cpu().numpy(), (3, 6, 9))
-        assert y.item() == pytest.approx(expected(tiles, number), rel=1e-5, abs=1e-4)
+        assert y[0].item() == pytest.approx(expected(tiles, number), rel=1e-5, abs=1e-4)
