@@ -1,14 +1,16 @@
-"""Why values are no operands of an operator, by what they are and by their types."""
+"""What values are as operands, and why they are none of an operator."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 
 from ninetoothed.errors import CompilationError
 from ninetoothed.language import dtypes
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.promotion import (
+    Undecided,
     dtype_with_scalar,
     integer_bounds,
     loses_signs,
@@ -240,3 +242,23 @@ def _with_sign(value: ValueType) -> str:
 
 def _named(value: ValueType) -> str:
     return str(value.dtype or value.kind or "a value")
+
+
+def unyielding(operands: list[ValueType]) -> list[ValueType]:
+    """Numbers where they have the types that they have by themselves, whatever they meet."""
+    floats = [each.dtype for each in operands if each.number is None and each.kind == "float"]
+    is_beside_others = bool(floats) and not {None, dtypes.float64} & set(floats)
+
+    def typed(value: ValueType) -> ValueType:
+        number = value.number
+        if not isinstance(number, bool | int | float):
+            return value
+        if isinstance(number, Undecided) and not is_beside_others:
+            return replace(value, number=None)
+        # Beside a float32 a float is one, in a call that has elements of float64 as well.
+        own = scalar_dtype(
+            float(number) if is_beside_others and isinstance(number, float) else number
+        )
+        return replace(value, dtype=own, number=None)
+
+    return list(map(typed, operands))

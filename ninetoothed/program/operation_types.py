@@ -10,18 +10,19 @@ from typing import Any
 from ninetoothed.language import dtypes, promotion
 from ninetoothed.language.dtypes import DType
 from ninetoothed.language.operations import Operation
-from ninetoothed.language.promotion import (
-    TOO_LARGE,
-    Undecided,
-    float_type,
-    integer_bounds,
-    scalar_dtype,
-)
+from ninetoothed.language.promotion import TOO_LARGE, float_type, integer_bounds
 from ninetoothed.program import effect_types, movement_types
 from ninetoothed.program.arguments import size_of
 from ninetoothed.program.effects import called_name
 from ninetoothed.program.nodes import NumberType, Padded
-from ninetoothed.program.operands import misfit, no_draw, no_value, refusal_of_cdiv, sign_lost
+from ninetoothed.program.operands import (
+    misfit,
+    no_draw,
+    no_value,
+    refusal_of_cdiv,
+    sign_lost,
+    unyielding,
+)
 from ninetoothed.program.typed_calls import (
     Call,
     no_cast,
@@ -91,7 +92,7 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if operation.results > 1:
         return ValueType(items=(ValueType(shape),) * operation.results)
     if operation.home == "math" or name in _COMPARING:
-        operands = _unyielding(operands)
+        operands = unyielding(operands)
     if name in _COMPARING:
         operands = list(map(in_float32, operands))
     found = together(operands, shape)
@@ -138,26 +139,6 @@ def _elementwise(call: Call, operation: Operation) -> ValueType:
     if operation.home in ("math", "standard"):
         return replace(found, is_natural=False)
     return of_dtype(operation.result, shape)
-
-
-def _unyielding(operands: list[ValueType]) -> list[ValueType]:
-    """Numbers where they have the types that they have by themselves, whatever they meet."""
-    floats = [each.dtype for each in operands if each.number is None and each.kind == "float"]
-    is_beside_others = bool(floats) and not {None, dtypes.float64} & set(floats)
-
-    def typed(value: ValueType) -> ValueType:
-        number = value.number
-        if not isinstance(number, bool | int | float):
-            return value
-        if isinstance(number, Undecided) and not is_beside_others:
-            return replace(value, number=None)
-        # Beside a float32 a float is one, in a call that has elements of float64 as well.
-        own = scalar_dtype(
-            float(number) if is_beside_others and isinstance(number, float) else number
-        )
-        return replace(value, dtype=own, number=None)
-
-    return list(map(typed, operands))
 
 
 def _summed(value: ValueType, wanted: DType | None) -> ValueType:
