@@ -393,6 +393,23 @@ def named_before(app: Application) -> bool:
 
 
 @rewriting
+def named_as_another_before(app: Application) -> bool:
+    """A variable holds something else before, maybe of another type and shape."""
+    for run, statement in app.statements():
+        within = set(map(id, walked(run.body)))
+        outside = [node for node in walked(app.function.body) if id(node) not in within]
+        names = set(assigned([statement])) - {*assigned(outside), *reads([statement])}
+        if isinstance(statement, ast.If):
+            names &= set(assigned(statement.body)) & set(assigned(statement.orelse))
+        if isinstance(statement, (ast.Assign, ast.If)) and (names := names - app.parameters):
+            values = ["0", "0.5", "True", *sorted(run.known - app.parameters)]
+            name, value = app.choose.choice(sorted(names)), app.choose.choice(values)
+            run.replace([*parsed(f"{name} = {value}"), statement])
+            return True
+    return False
+
+
+@rewriting
 def comparisons_apart(app: Application) -> bool:
     """The comparisons of a chain."""
     for node in walked(app.function.body):

@@ -46,6 +46,7 @@ WRITTEN = {
     "several_at_once": r"b, \w+ = \(.*\)",
     "under_a_second_name": r"b0_ = \[1, a\]\n.*b0_\[-1\]",
     "named_before": r"t0_ = ntl.exp\(a\)\n    b = t0_ \+ 1",
+    "named_as_another_before": r"    c = (0|0\.5|True|a|b)\n    c = a \* 2",
     "comparisons_apart": r"0 < a and a < n",
     "helper_that_rebinds": r"for k in range\(x.shape\[0\]\):\n        h0_\(.*\)\n",
     "helper_that_returns": r"for k in range\(x.shape\[0\]\):\n        a = h0_\(.*\)\n",
@@ -58,6 +59,8 @@ def written(name: str, number: int) -> str:
     source = APPLICATION
     if name == "several_at_once":
         source = source.replace("    if n > 2", "    b = b * 3\n    c = a * 2\n    if n > 2")
+    if name == "named_as_another_before":
+        source = source.replace("    if n > 2", "    c = a * 2\n    if n > 2")
     return respelled(source, ((name, number),), **given, levels={"x.shape[0]": 2})
 
 
