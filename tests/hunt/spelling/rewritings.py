@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,9 +52,9 @@ def _loops(app: Application) -> Iterator[tuple[Run, ast.For, str, str]]:
                 yield run, loop, name, str(len(items))
 
 
-def _only_selects(body: list[ast.stmt], name: str) -> bool:
+def _only_selects(loop: ast.For, name: str) -> bool:
     """Whether a loop's variable is only an index as it is, so that its type is not asked for."""
-    nodes = walked(body)
+    nodes = walked(loop.body)
     indices = [each for n in nodes if isinstance(n, ast.Subscript) for each in _items(n.slice)]
     selecting = [each for each in indices if isinstance(each, ast.Name) and each.id == name]
     return len(selecting) == sum(isinstance(n, ast.Name) and n.id == name for n in nodes)
@@ -69,7 +70,7 @@ def _is_of_kernel(loop: ast.For) -> bool:
 
 def _may_count_otherwise(loop: ast.For, name: str, count: str) -> bool:
     """Whether a loop over a ``range`` may go over its numbers in another order, or in parts."""
-    return _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop.body, name))
+    return _is_of_kernel(loop) and (count.isalnum() or _only_selects(loop, name))
 
 
 @rewriting
@@ -82,7 +83,7 @@ def loop_over_other_numbers(app: Application) -> bool:
             numbers = "".join(f"{number}, " for number in range(times))
             kinds += [f"ntl.static_range({times})", f"({numbers})"] * 3
             kinds += [f"reversed({tuple(reversed(range(times)))})"]
-        if not _only_selects(loop.body, name):
+        if not _only_selects(loop, name):
             kinds = [kind for kind in kinds if kind.startswith("range") == _is_of_kernel(loop)]
         kinds = [kind for kind in kinds if kind != ast.unparse(loop.iter)]
         if kinds:
@@ -118,24 +119,41 @@ def loop_that_counts(app: Application) -> bool:
 
 @rewriting
 def index_that_moves_on(app: Application) -> bool:
-    """One variable for the index of two statements, which is another number at each."""
-    for run in app.runs(2):
-        variables = set(reads(run.body)) & run.known - app.parameters - set(assigned(run.body))
-        if variables := {name for name in variables if _only_selects(run.body, name)}:
-            name, other = app.choose.choice(sorted(variables)), app.fresh("i")
-            first, *rest = (Renamed({name: other}).visit(statement) for statement in run.body)
-            for node in walked(rest):
-                if isinstance(node, ast.Name) and node.id == other:
-                    node.id = f"{other} - 1"
-            begun, moved = parsed(f"{other} = {name}\n{other} += 1")
-            if isinstance(first, ast.If) and first.orelse and app.chance(0.5):
-                for way in (first.body, first.orelse):
-                    way.append(copy.deepcopy(moved))
-                run.replace(parsed(ast.unparse(ast.Module([begun, first, *rest], []))))
-            else:
-                run.replace(parsed(ast.unparse(ast.Module([begun, first, moved, *rest], []))))
+    """One variable selects the tiles of two statements, and is another number at each."""
+    for run in app.runs():
+        found = [_selecting(app, run, statement) for statement in run.body]
+        several = [(place, index) for place, each in enumerate(found) for index in each]
+        pairs = [
+            (one, other)
+            for one, other in itertools.combinations(several, 2)
+            if one[0] < other[0] and one[1] != other[1]
+        ]
+        if pairs:
+            chosen, name = dict(app.choose.choice(pairs)), app.fresh("i")
+            statements: list[ast.stmt] = []
+            for place, statement in enumerate(run.body):
+                if place in chosen:
+                    index = chosen[place]
+                    for each in found[place][index]:
+                        each.slice = ast.Name(name, ast.Load())
+                    value = f"ntl.program_id(0) * 0 + {index}" if index.isdigit() else index
+                    statements += parsed(f"{name} = {value}")
+                statements.append(statement)
+            run.replace(statements)
             return True
     return False
+
+
+def _selecting(app: Application, run: Run, statement: ast.stmt) -> dict[str, list[ast.Subscript]]:
+    """What a statement selects of tensors by a name that it leaves alone, or a number, by how that is written."""
+    found: dict[str, list[ast.Subscript]] = {}
+    left = run.known - set(assigned(run.body)) - app.ranks.keys()
+    for node in walked([statement]):
+        if isinstance(node, ast.Subscript) and names_of(node.value) <= app.ranks.keys():
+            index = ast.unparse(node.slice)
+            if isinstance(node.value, ast.Name) and (index.isdigit() or index in left):
+                found.setdefault(index, []).append(node)
+    return found
 
 
 @rewriting
