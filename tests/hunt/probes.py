@@ -66,6 +66,10 @@ def statements(maker: Maker) -> tuple[Statement, ...]:
         if choose.random() < 0.15 and (made := maker.taken(lambda: _stored_again(maker))):
             body.append(made)
             value = ("name", made[1][0][1])
+        elif has_rounds and choose.random() < 0.3:
+            if made := maker.taken(lambda: _of_two_tiles(maker)):
+                body.append(made)
+                value = ("name", made[1][-1][1])
         elif has_rounds:
             loop = maker.taken(lambda: maker.begun_loop(("x", 0)))
             if loop is None:
@@ -123,6 +127,23 @@ def _stored_again(maker: Maker) -> Statement:
     inner = (("augment", total, "+", summed()), store())
     loop = ("for", maker.fresh("k"), choose.choice((2, 3)), inner)
     return ("group", (("let", total, summed()), loop))
+
+
+def _of_two_tiles(maker: Maker) -> Statement:
+    """A sum of what two tiles of a tensor make, its first and its last, as they are or moved."""
+    choose, steps = maker.choose, []
+    name = choose.choice([parameter.name for parameter in maker.state.program.parameters[:-1]])
+    sizes = maker.state.tensors[name].selections
+    for at in (0, sizes[0] - 1):
+        load = ("load", name, (("number", at), *(("number", 0) for _ in sizes[1:])))
+        move = choose.choice(("flip of the last", "flip of the last", "+", "-"))
+        others = () if move.startswith("flip") else (("number", 2),)
+        steps.append(("let", maker.fresh("a"), ("form", move, (), (load, *others))))
+    two = tuple(("name", step[1]) for step in steps)
+    value = ("form", choose.choice("+-*"), (), two)
+    value = ("form", "+", (), (value, ("number", 3)))
+    total = ("let", maker.fresh("a"), ("form", "sum", (("axis", None),), (value,)))
+    return ("group", (*steps, total))
 
 
 @functools.cache

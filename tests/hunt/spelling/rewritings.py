@@ -136,7 +136,9 @@ def index_that_moves_on(app: Application) -> bool:
                     index = chosen[place]
                     for each in found[place][index]:
                         each.slice = ast.Name(name, ast.Load())
-                    value = f"ntl.program_id(0) * 0 + {index}" if index.isdigit() else index
+                    value = (
+                        f"ntl.minimum(ntl.program_id(0), 0) + {index}" if index.isdigit() else index
+                    )
                     statements += parsed(f"{name} = {value}")
                 statements.append(statement)
             run.replace(statements)

@@ -35,7 +35,7 @@ WRITTEN = {
     "loop_over_other_numbers": r"for k in \(0, 1\):",
     "loop_backwards": r"for j0_ in reversed\(range\(3\)\):\n        j = 3 - 1 - j0_",
     "loop_that_counts": r"j = 0\n    while j < 3:\n        b = .*\n        j \+= 1",
-    "index_that_moves_on": r"i0_ = k\n        a \+?= .*x\[i0_\].*\n        i0_ = ntl.program_id\(0\) \* 0 \+ 1\n.*x\[i0_\]",
+    "index_that_moves_on": r"i0_ = k\n        a \+?= .*x\[i0_\].*\n        i0_ = ntl.minimum\(ntl.program_id\(0\), 0\) \+ 1\n.*x\[i0_\]",
     "loop_in_two": r"for j in range\(3 // 2\):\n.*\n    for j in range\(3 // 2, 3\):",
     "loop_around_a_loop": r"for j0_ in (.*):\n        for",
     "branch_around": r"    (if|    if) .* == .*:\n",
