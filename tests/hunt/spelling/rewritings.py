@@ -132,8 +132,7 @@ def index_that_moves_on(app: Application) -> bool:
             chosen, name = dict(app.choose.choice(pairs)), app.fresh("i")
             statements: list[ast.stmt] = []
             for place, statement in enumerate(run.body):
-                if place in chosen:
-                    index = chosen[place]
+                if index := chosen.get(place):
                     for each in found[place][index]:
                         each.slice = ast.Name(name, ast.Load())
                     value = (
@@ -151,9 +150,9 @@ def _selecting(app: Application, run: Run, statement: ast.stmt) -> dict[str, lis
     found: dict[str, list[ast.Subscript]] = {}
     left = run.known - set(assigned(run.body)) - app.ranks.keys()
     for node in walked([statement]):
-        if isinstance(node, ast.Subscript) and names_of(node.value) <= app.ranks.keys():
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             index = ast.unparse(node.slice)
-            if isinstance(node.value, ast.Name) and (index.isdigit() or index in left):
+            if node.value.id in app.ranks and (index.isdigit() or index in left):
                 found.setdefault(index, []).append(node)
     return found
 
