@@ -59,6 +59,7 @@ class _Webs:
 
     Attributes:
         reads: each name that is read, and one of the assignments that it may see.
+        added: of each ``v += x`` one of the assignments that its ``v`` may see.
         changed: assignments before an ``if``, each with one of the same variable within.
         held: variables that a condition of padding names, which keep their names.
     """
