@@ -67,9 +67,11 @@ def statements(maker: Maker) -> tuple[Statement, ...]:
             body.append(made)
             value = ("name", made[1][0][1])
         elif has_rounds and choose.random() < 0.3:
-            if made := maker.taken(lambda: _of_two_tiles(maker)):
-                body.append(made)
-                value = ("name", made[1][-1][1])
+            made = maker.taken(lambda: _of_two_tiles(maker))
+            if made is None:
+                continue
+            body.append(made)
+            value = ("name", made[1][-1][1])
         elif has_rounds:
             loop = maker.taken(lambda: maker.begun_loop(("x", 0)))
             if loop is None:
