@@ -128,7 +128,7 @@ class _Analysis(Branches):
             else:
                 self.simple(statement)
                 if MEMORY in self.indices and writes_memory(statement):
-                    self.forget_indices({MEMORY})
+                    self.change({MEMORY})
 
     def differing(self, statement: ast.stmt) -> tuple[Known, Known] | None:
         """What is known of the two values of a choice, where their masks are not the same."""
@@ -357,7 +357,7 @@ class _Rehearsal(_Analysis):
         self.__dict__.update(analysis.__dict__)
         self.rewrites, self.is_rehearsal = rewrites, True
         self.draft = analysis.draft.scratch()
-        self.known = dict(analysis.known)
+        self.known, self.versions = dict(analysis.known), dict(analysis.versions)
         self.constants = set(analysis.constants)
         self.helpers, self.accompanied = dict(analysis.helpers), dict(analysis.accompanied)
         self.wanted = set()

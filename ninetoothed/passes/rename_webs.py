@@ -3,7 +3,7 @@
 To Triton's compiler a name that has a value before an ``if`` has one type through it, also where both ways
 assign it. Assignments of which some read sees one or the other are a web (Muchnick, "Advanced Compiler Design
 and Implementation", 16.3.3); what a variable holds before an ``if`` and what both ways give it are two of them,
-unless a loop hands the latter on. A web that needs one gets a name of its own.
+unless a loop hands the latter on or a lane keeps what it had. A web that needs one gets a name of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ninetoothed.passes.rewriting import Draft, assign, blocks_of, read
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import names_assigned, statements_of, targets_of
 from ninetoothed.program.inference import infer
-from ninetoothed.program.nodes import Held, at, walk
+from ninetoothed.program.nodes import Held, Kept, at, walk
 from ninetoothed.program.program import Program
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
@@ -129,6 +129,10 @@ class _Webs:
                 self.added[statement] = seen
 
     def _assign(self, statement: ast.stmt, reaching: _Reaching) -> None:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, Kept):
+            # What keeps what it had, where it has nothing new, stays what it is.
+            for target in targets_of(statement):
+                self._join((target, *reaching.get(target.id, ())))
         reaching.update({target.id: (target,) for target in targets_of(statement)})
 
     def _join(self, targets: tuple[ast.Name, ...]) -> ast.Name | None:

@@ -1,7 +1,7 @@
 """Names of what an `if` gives another type."""
 
 import ninetoothed.language as ntl
-from ninetoothed.passes import rename_webs
+from ninetoothed.passes import mask_padding, rename_webs
 from tests.passes.passed import after
 
 
@@ -66,3 +66,20 @@ def test_what_a_round_hands_on_has_one_name():
     assert "v = ntl.sum(v_1)" in lines
     assert "v_1 = x + 1" in lines
     assert {"v_1 = v * x", "v_1 = v - x"} < {*lines}
+
+
+def test_what_keeps_what_it_had_keeps_its_name():
+    def application(x, n, y):
+        v = x.offsets(0) + 0 * x.to(ntl.int32)
+        total = ntl.full(x.shape, 0.0, ntl.float64)
+        for k in range(n):
+            if n > 1:
+                total += v // 0.5
+            elif n > 0:
+                total += v // 2.0
+        y = ntl.sum(total)
+
+    text = after(application, mask_padding, rename_webs)
+
+    assert "total = kept(total, total_before" in text
+    assert "total_1" not in text

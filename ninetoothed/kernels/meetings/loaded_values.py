@@ -232,7 +232,7 @@ def in_both(one: Known, other: Known) -> Known:
 
 def _united(one: Known, other: Known, masks: Callable[[_Ways, _Ways], Iterator[TileMask]]) -> Known:
     """A value made of two, with these of their masks."""
-    known = met(one, other, lambda a, b: True)
+    known = met(one, other)
     if known.items is not None and one.items is not None and other.items is not None:
         pairs = zip(one.items, other.items)
         return replace(known, items=tuple(_united(*pair, masks) for pair in pairs))

@@ -10,12 +10,12 @@ from typing import Any
 from ninetoothed.errors import ApplicationError
 from ninetoothed.passes.padding.moves import held_mask
 from ninetoothed.passes.padding.rounds import Carried, Knowns, lost_masks, of_either, on_demand
-from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_keys, with_rank
-from ninetoothed.passes.rewriting import Draft, assign, index_names, key_of, place_of, read
+from ninetoothed.passes.padding.validity import UNKNOWN, Known, met, with_rank
+from ninetoothed.passes.rewriting import Draft, assign, key_of, place_of, read
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
-from ninetoothed.program.effects import names_assigned, names_changed, names_deciding, names_read
-from ninetoothed.program.tile_masks import Origin, TileMask, by_kind, is_owned, of_kind
+from ninetoothed.program.effects import names_assigned, names_changed, names_read
+from ninetoothed.program.tile_masks import TileMask, by_kind, of_kind
 from ninetoothed.program.types import may_be_of_two_types, type_of
 
 #: How many nodes of what follows an ``if`` may be looked at once more, for each of its ways or to see whether to.
@@ -31,7 +31,6 @@ class Branches(Carried):
 
     Attributes:
         looks: how many nodes were looked at once more, rehearsals included.
-        indices: the variables that select tiles or elements of them.
         may_split: whether what follows one may be copied into its ways where its condition is not constant.
         counts_rounds: whether what loops are rehearsed counts too.
         later: the variables that the round at hand reads or assigns after the block at hand.
@@ -44,65 +43,6 @@ class Branches(Carried):
     def __init__(self, draft: Draft, needed: frozenset[Any]) -> None:
         super().__init__(draft, needed)
         self.looks = [0]
-        self.indices = {
-            name
-            for node in draft.program.nodes()
-            for index in getattr(node, "indices", ())
-            for name in names_deciding(index)
-        }
-
-    def get(self, target: ast.expr, value: Known) -> None:
-        super().get(target, value)
-        if isinstance(target, ast.Name):
-            self.forget_indices({target.id})
-
-    def forget_indices(self, names: set[str]) -> None:
-        """What these variables select from here on are other tiles than those that were loaded before."""
-        if not (names := names & self.indices):
-            return
-        when = place_of(self.statement)
-
-        def key_of(mask: TileMask) -> Any:
-            is_other = bool(mask.origin.names & names) and not is_owned(mask)
-            return (when, mask.key) if is_other else mask.key
-
-        for name, value in self.known.items():
-            self.known[name] = with_keys(value, key_of)
-
-    def loaded_before(
-        self, statement: ast.If, assigned: set[str], before: Knowns, *ways: Knowns
-    ) -> None:
-        """What was loaded before an ``if`` is the same after both ways, whichever assigns an index."""
-        if not assigned & self.indices:
-            return
-        keys = {
-            mask.origin: (place_of(statement), mask.key)
-            for value in before.values()
-            for mask in value.validity
-            if not is_owned(mask)
-        }
-
-        def key_of(mask: TileMask) -> Any:
-            is_loaded = bool(mask.origin.names & assigned) and mask.origin in keys
-            return keys[mask.origin] if is_loaded and not is_owned(mask) else mask.key
-
-        for way in ways:
-            for name, value in way.items():
-                way[name] = with_keys(value, key_of)
-
-    def tell_apart(
-        self, statement: ast.If, assigned: set[str], one: Mapping[str, Known], other: Knowns
-    ) -> None:
-        """Masks that look alike and are of different loads of an ``if``'s two ways are known as such."""
-        for name in one.keys() & other.keys():
-            own = {mask.place: mask for mask in one[name].validity}
-            apart = {
-                mask.key
-                for mask in other[name].validity
-                if mask.place in own and not self.is_same(assigned, own[mask.place], mask)
-            }
-            if apart:
-                other[name] = _with_place(other[name], apart, statement)
 
     def block(self, body: list[ast.stmt]) -> None:
         raise NotImplementedError
@@ -132,13 +72,16 @@ class Branches(Carried):
         if self.starts:
             # Elsewhere no loop carries anything that it would matter for.
             self.later = later | names_in(rest)
+        way, versions = self.way, dict(self.versions)
+        one_way, other_way = (self.reached(statement, each) for each in ("body", "orelse"))
+        self.way = one_way
         self.block(statement.body)
-        one, ones = self.known, self.untouched
+        one, ones, versions_of_one = self.known, self.untouched, self.versions
         self.known, self.untouched = dict(before), untouched
+        self.way, self.versions = other_way, versions
         self.block(statement.orelse)
+        self.way = way
         other = self.known
-        self.loaded_before(statement, assigned, before, one, other)
-        self.tell_apart(statement, assigned, one, other)
         self.keep_ways(statement, assigned, before, one, other)
         self.later, used_later = later, self.later
         met, self.known = self.of_ways(assigned, one, other), other
@@ -160,16 +103,18 @@ class Branches(Carried):
             return False
         copied = self.copied(rest, statement)
         others, self.untouched = self.untouched, ones
-        self.known = one
+        versions, self.versions = self.versions, versions_of_one
+        self.way, self.known = one_way, one
         self.continued(statement.body, rest)
         one, self.known = self.known, other
         ones, self.untouched = self.untouched, others
+        self.way, self.versions = other_way, versions
         self.continued(statement.orelse, copied)
+        self.way = way
         self.of_both_ways(ones, self.untouched)
         self.is_certain = was_certain
         assigned |= names_changed(rest)
         other = self.known
-        self.tell_apart(statement, assigned, one, other)
         self.keep_ways(statement, assigned, before, one, other)
         self.learn(assigned, self.followed_ways(statement, assigned, before, one, other))
         return True
@@ -340,52 +285,23 @@ class Branches(Carried):
         self.block(rest)
         branch += rest
 
-    def is_same(self, names: set[str], mask: TileMask, again: TileMask) -> bool:
-        """Whether masks of one place are of one load, where the variables are assigned in between."""
-        if mask.origin is again.origin or is_owned(mask):
-            return True
-        # An index that was kept from where a way loads is a variable of that way's own.
-        one, other = (key_of(getattr(each.origin.tile, "indices", [])) for each in (mask, again))
-        return one == other and all(self.is_of_any_time(names, m.origin) for m in (mask, again))
-
-    def is_of_any_time(self, names: set[str], origin: Origin) -> bool:
-        """Whether a mask of its place is the same one, where the variables are assigned in between."""
-        tile = origin.tile
-        if isinstance(tile, nodes.Within | nodes.Held | ast.Constant):
-            return not origin.names & names
-        return not index_names(tile) & names and all(map(self.is_stable, tile.indices))
-
     def meet(
         self, names: set[str], one: Mapping[str, Known], other: Mapping[str, Known]
     ) -> dict[str, Known]:
         """What holds of the variables, which are assigned in between, in both cases."""
-
-        def is_same(mask: TileMask, again: TileMask) -> bool:
-            return self.is_same(names, mask, again)
-
-        return {
-            name: met(one[name], other[name], is_same)
-            for name in names
-            if name in one and name in other
-        }
+        return {name: met(one[name], other[name]) for name in names & one.keys() & other.keys()}
 
     def learn(self, names: set[str], known: Mapping[str, Known]) -> None:
         """From now on this is known of the variables, and nothing of the rest of them."""
         for name in names:
             self.known.pop(name, None)
         self.known.update(known)
-        self.forget_indices(names)
+        self.change(names)
 
 
 def names_in(body: list[ast.stmt]) -> frozenset[str]:
     """The variables that statements read or assign."""
     return frozenset(names_assigned(body).union(*(names_read(item) for item in body)))
-
-
-def _with_place(value: Known, keys: set[Any], statement: ast.stmt) -> Known:
-    """The value with a statement's place in these keys of its masks."""
-    when = place_of(statement)
-    return with_keys(value, lambda mask: (when, mask.key) if mask.key in keys else mask.key)
 
 
 def _read_of(names: set[str], body: list[ast.stmt]) -> set[str]:

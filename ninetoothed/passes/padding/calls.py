@@ -25,7 +25,6 @@ from ninetoothed.passes.padding.validity import (
     trailing,
     with_rank,
 )
-from ninetoothed.passes.rewriting import key_of
 from ninetoothed.program import nodes
 from ninetoothed.program.effects import is_lowest, operation_of, place_changed
 from ninetoothed.program.tile_masks import Origin, TileMask
@@ -259,7 +258,8 @@ def _within(arguments: Arguments, sizes: list[ast.expr], is_zero: bool) -> tuple
         layout = tuple(0 if other == dim else None for other in range(len(sizes)))
         asked = nodes.at(nodes.Within(size=nodes.clone(node.value), layout=layout), node)
         origin = Origin(asked, arguments.analysis.statement)
-        validity.append(TileMask(("within", key_of(node.value)), origin, layout, is_zero))
+        key = "within", arguments.analysis.key_of(node.value)
+        validity.append(TileMask(key, origin, layout, is_zero))
     return tuple(validity)
 
 

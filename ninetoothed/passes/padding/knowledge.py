@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ninetoothed.passes.padding.validity import UNKNOWN, Known, with_rank
-from ninetoothed.passes.rewriting import Draft, assign, read
-from ninetoothed.program.effects import names_deciding
+from ninetoothed.passes.rewriting import Draft, assign, key_of, place_of, read
+from ninetoothed.program.effects import MEMORY, has_effect, names_deciding
 from ninetoothed.program.expression_types import OfParts
 from ninetoothed.program.inference import type_of_round
 from ninetoothed.program.nodes import (
@@ -41,6 +41,10 @@ class Knowledge:
         rounds: the variables of loops themselves.
         ends: what those of them stay below that count up from 0.
         ways: what is known of both values of the choice that was visited last.
+        indices: the variables that select tiles or elements of them, `MEMORY` where that does.
+        versions: which of its values each of those has: masks of tiles that they select are the same where
+            these are.
+        way: which of the ways of the program's ``if`` statements is walked.
         accompanied: by function of the user's, or by a comparison, the one that only combines elements
             that are there.
     """
@@ -61,6 +65,15 @@ class Knowledge:
         self.tensors: dict[str, Any] = {}
         self.types = OfParts({each.name: each for each in draft.program.parameters})
         self.constants: set[str] = set()
+        self.indices = {
+            name
+            for node in draft.program.nodes()
+            for index in getattr(node, "indices", ())
+            for name in names_deciding(index)
+        }
+        self.versions: dict[str, int] = {}
+        self.way: int | None = None
+        self._reached: dict[Any, int] = {}
         for parameter in draft.program.parameters:
             if parameter.kind == "tensor":
                 self.tensors[parameter.name] = parameter
@@ -80,6 +93,28 @@ class Knowledge:
         elif isinstance(target, ast.Name):
             self.known[target.id] = value
             target.__dict__["type"] = replace(value.type, validity=value.validity)
+            self.change({target.id})
+
+    def reached(self, node: ast.AST, before: Any) -> int:
+        """A number for a node that is reached after what was before: another one for each way to it."""
+        return self._reached.setdefault((place_of(node), before, self.way), len(self._reached))
+
+    def change(self, names: set[str]) -> None:
+        """What these variables select from here on are other tiles than those that were loaded before."""
+        for name in names & self.indices:
+            self.versions[name] = self.reached(self.statement, self.versions.get(name))
+
+    def key_of(self, node: Any) -> Any:
+        """Equal for sizes that are the same, and for tiles whose masks are, whatever was assigned in between.
+
+        Where an index may change after the load, one way of an ``if`` does not have the mask of another.
+        """
+        if MEMORY in self.indices and has_effect(node):
+            self.change({MEMORY})
+        deciding = names_deciding(node) & self.versions.keys()
+        versions = frozenset((name, self.versions[name]) for name in deciding)
+        is_stable = all(map(self.is_stable, getattr(node, "indices", ())))
+        return key_of(node), versions, None if is_stable else self.way
 
     def enter(self, loop: ast.For) -> None:
         """A round of a loop begins."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -200,16 +200,12 @@ def _is_zero(
     return False
 
 
-def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool]) -> Known:
-    """What holds of a value that is one or the other, as run time decides.
-
-    Args:
-        is_same: whether two masks of the same place are of one load; `Origin` says which.
-    """
+def met(one: Known, other: Known) -> Known:
+    """What holds of a value that is one or the other, as run time decides."""
     common = types.met(one.type, other.type)
     items = None
     if one.items is not None and other.items is not None and len(one.items) == len(other.items):
-        items = tuple(met(a, b, is_same) for a, b in zip(one.items, other.items))
+        items = tuple(map(met, one.items, other.items))
     false_at = one.false_at & other.false_at
     if differ(one.shape, other.shape):
         return Known(common, items=items, false_at=false_at)
@@ -223,7 +219,7 @@ def met(one: Known, other: Known, is_same: Callable[[TileMask, TileMask], bool])
             is_moved=mask.is_moved or others[mask.place].is_moved,
         )
         for mask in one.validity
-        if mask.place in others and is_same(mask, others[mask.place])
+        if mask.place in others
     )
     # What holds anything in one case may do so.
     found = {mask.place for mask in validity}
@@ -268,13 +264,6 @@ def trailing(place: Any) -> Any:
     key, layout = place
     first = next((dim for dim, own in enumerate(layout) if own is not None), len(layout))
     return key, layout[first:]
-
-
-def with_keys(value: Known, key_of: Callable[[TileMask], Any]) -> Known:
-    """A value whose masks have other keys; of places it is not known any more what holds there."""
-    validity = tuple(changed(mask, key=key_of(mask)) for mask in value.validity)
-    items = value.items and tuple(with_keys(item, key_of) for item in value.items)
-    return replace(value, validity=validity, items=items, false_at=frozenset(), below=frozenset())
 
 
 def with_rank(value: Known, rank: int | None = None) -> Known:

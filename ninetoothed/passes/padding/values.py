@@ -20,7 +20,7 @@ from ninetoothed.passes.padding.validity import (
     typed,
     with_rank,
 )
-from ninetoothed.passes.rewriting import key_of, language, size_node
+from ninetoothed.passes.rewriting import language, size_node
 from ninetoothed.program import nodes
 from ninetoothed.program.constancy import is_constant
 from ninetoothed.program.effects import has_effect
@@ -103,7 +103,7 @@ class Values(Knowledge):
             return UNKNOWN
         layout = tuple(range(len(parameter.tile_shape)))
         origin = Origin(tile, self.statement)
-        mask = TileMask(key_of(tile), origin, layout, is_zero, is_loaded=True)
+        mask = TileMask(self.key_of(tile), origin, layout, is_zero, is_loaded=True)
         is_met = parameter.is_by_size and not self.depends_on_tile(mask)
         return Known(validity=(replace(mask, is_met=is_met),))
 
@@ -136,7 +136,7 @@ class Values(Knowledge):
         parameter = self.tensors[node.tile.parameter]
         if node.dim is not None:
             # It has the dimensions that it depends on, which only the access knows.
-            return node, _position(parameter, node)
+            return node, _position(parameter, node, self.key_of(node.tile))
         return node, UNKNOWN
 
     def visit_source_load(self, node: nodes.SourceLoad) -> tuple[ast.expr, Known]:
@@ -190,7 +190,7 @@ class Values(Knowledge):
         # What `pad` adds beside a tile is there to be read.
         is_loaded = self.tensors[node.parameter].is_padded
         mask = TileMask(
-            key_of(reference),
+            self.key_of(reference),
             origin,
             tuple(range(len(shape))),
             True,
@@ -351,7 +351,7 @@ _VISITS: dict[type, Callable[[Values, Any], tuple[ast.expr, Known]]] = {
 }
 
 
-def _position(parameter: Any, node: nodes.Offsets) -> Known:
+def _position(parameter: Any, node: nodes.Offsets, key: Any) -> Known:
     """An index along a source dimension; where a comparison with that one's size says who exists."""
     assert node.dim is not None
     access = parameter.access
@@ -362,8 +362,7 @@ def _position(parameter: Any, node: nodes.Offsets) -> Known:
     own = [c for c in conditions if set(c.leaves()) & set(access.coordinates) <= leaves]
     if len(lanes) != 1 or own != [reached < size]:
         return UNKNOWN
-    place = key_of(node.tile), (lanes[0],)
-    return Known(below=frozenset({(place, size)}))
+    return Known(below=frozenset({((key, (lanes[0],)), size)}))
 
 
 def _has_shape(value: Known, shape: tuple[Any, ...]) -> bool:

@@ -152,7 +152,74 @@ def sums_of_two(tiles, n):
     return (v + 1).sum() + (w + 1).sum() + (v[: len(w)] * w + 1).sum()
 
 
+def added_before_and_within(x, n, y):
+    k = 3 + 0 * n
+    v = ntl.flip(x[k])
+    for j in range(3):
+        k = j
+        v = v + ntl.flip(x[k])
+    y[0] = ntl.sum(v + 1)
+
+
+def added_from_the_last_on(x, n, y):
+    k = 4 + 0 * n
+    k -= 1
+    v = ntl.flip(x[k])
+    while k > 0:
+        k -= 1
+        v = v + ntl.flip(x[k])
+    y[0] = ntl.sum(v + 1)
+
+
+def added_by_the_loop(x, n, y):
+    k = 3 + 0 * n
+    v = ntl.flip(x[k])
+    for k in range(3):
+        v = v + ntl.flip(x[k])
+    y[0] = ntl.sum(v + 1)
+
+
+def added_in_memory(x, n, y):
+    y.source[1] = 3
+    v = ntl.flip(x[y.source[1].to(ntl.int32)])
+    for j in range(3):
+        y.source[1] = j
+        v = v + ntl.flip(x[y.source[1].to(ntl.int32)])
+    y[0] = ntl.sum(v + 1)
+
+
+def sum_of_common(tiles, n):
+    size = len(tiles[3])
+    return (sum(tile[::-1][:size] for tile in tiles) + 1).sum()
+
+
+def put(destination, value):
+    destination = value
+
+
+def put_by_a_helper(x, n, y):
+    k = 1
+    if n > 1:
+        put(k, 0)
+        v = ntl.flip(x[k])
+    else:
+        put(k, 3)
+        v = ntl.flip(x[k])
+    put(k, 1)
+    y[0] = ntl.sum(v + 1) + ntl.sum(v + ntl.flip(x[k]) + 1)
+
+
+def sums_of_first_or_last(tiles, n):
+    v = tiles[0 if n > 1 else 3][::-1]
+    return (v + 1).sum() + (v + tiles[1][::-1][: len(v)] + 1).sum()
+
+
 CASES = (
+    (added_before_and_within, sum_of_common),
+    (added_from_the_last_on, sum_of_common),
+    (added_by_the_loop, sum_of_common),
+    (added_in_memory, sum_of_common),
+    (put_by_a_helper, sums_of_first_or_last),
     (counted_in_memory, sums_before_and_after),
     (counted_once_in_memory, sums_of_two),
     (before_and_after, sums_before_and_after),

@@ -182,7 +182,25 @@ def twice(x, n):
     return 2 * x + x.sum(1, keepdims=True) if n > 1 else x + 1
 
 
+def kept_in_a_round(x, n, y):
+    v, total = x.offsets(1) + 0 * x.to(ntl.int32), ntl.full(x.shape, 0.0, ntl.float64)
+    for k in range(n):
+        if ntl.program_id(0) >= 0:
+            if k != 1:
+                total += v // 0.5
+        elif n != 2:
+            total += v // 0.5
+    y = ntl.sum(total) + 0 * x
+
+
+def quotients_of_rounds(x, n):
+    rounds = sum(k != 1 for k in range(n))
+    blocks_of_rows = np.split(0 * x + 2 * rounds * np.arange(x.shape[1]), (4,))
+    return np.concatenate([rows.sum() + 0 * rows for rows in blocks_of_rows])
+
+
 CASES = (
+    (kept_in_a_round, quotients_of_rounds),
     (a_column_becomes_a_block, blocks),
     (augmented, blocks),
     (of_three_ways, of_three),
@@ -199,6 +217,6 @@ CASES = (
 
 def kernel_of(application):
     def arrangement(x, n, y):
-        return x.tile((3, -1)), n, y.tile((3, -1))
+        return x.tile((4, -1)), n, y.tile((4, -1))
 
     return ninetoothed.make(arrangement, application, (Tensor(2), Tensor(0), Tensor(2)))

@@ -168,6 +168,7 @@ class Lowering(IntegerLowering):
         if (
             isinstance(node.value, nodes.Kept)
             and self._conjunction(nodes.clone(node.value).masks) is None
+            and names_read(node.value.value) == names_assigned([node])
         ):
             return None
         made = [part for part in nodes.walk(node.value) if isinstance(part, nodes.Exists)]
