@@ -45,8 +45,8 @@ _VALIDITY = {
     ),
     "what is made exists beyond the size": (
         "padding/calls",
-        "validity.append(TileMask((",
-        "(TileMask((",
+        "validity.append(TileMask(key",
+        "(TileMask(key",
     ),
     "a transposed value's padding stays": (
         "padding/calls",

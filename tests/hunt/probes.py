@@ -7,8 +7,8 @@ The forms come in turn. Beside them are programs to which options apply that cha
 
 from __future__ import annotations
 
-import functools
 import random
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tests.hunt import places
@@ -59,6 +59,7 @@ def statements(maker: Maker) -> tuple[Statement, ...]:
     turn = state.program.seed * COUNT
     has_rounds = bool(state.tensors["x"].selections)
     are_one = any(parameter.same_as for parameter in state.program.parameters)
+    two_tiles, begun_loop = partial(_of_two_tiles, maker), partial(maker.begun_loop, ("x", 0))
     for place in range(COUNT):
         if choose.random() < (0.5 if are_one else 0.15):
             body += filter(None, [maker.taken(lambda: _stored(maker, has_rounds))])
@@ -66,18 +67,13 @@ def statements(maker: Maker) -> tuple[Statement, ...]:
         if choose.random() < 0.15 and (made := maker.taken(lambda: _stored_again(maker))):
             body.append(made)
             value = ("name", made[1][0][1])
-        elif has_rounds and choose.random() < 0.3:
-            made = maker.taken(lambda: _of_two_tiles(maker))
-            if made is None:
+        elif has_rounds:
+            is_of_two = choose.random() < 0.3
+            draw, at = (two_tiles, -1) if is_of_two else (begun_loop, 0)
+            if (made := maker.taken(draw)) is None:
                 continue
             body.append(made)
-            value = ("name", made[1][-1][1])
-        elif has_rounds:
-            loop = maker.taken(lambda: maker.begun_loop(("x", 0)))
-            if loop is None:
-                continue
-            body.append(loop)
-            value = ("name", loop[1][0][1])
+            value = ("name", made[1][at][1])
 
         def store(place: int = place, value: Expression | None = value) -> Statement:
             nonlocal turn
@@ -132,23 +128,27 @@ def _stored_again(maker: Maker) -> Statement:
 
 
 def _of_two_tiles(maker: Maker) -> Statement:
-    """A sum of what two tiles of a tensor make, its first and its last, as they are or moved."""
-    choose, steps = maker.choose, []
+    """A sum of what a tensor's last tile makes with its first, or with all in a loop, as they are or moved."""
+    choose = maker.choose
     name = choose.choice([parameter.name for parameter in maker.state.program.parameters[:-1]])
     sizes = maker.state.tensors[name].selections
-    for at in (0, sizes[0] - 1):
-        load = ("load", name, (("number", at), *(("number", 0) for _ in sizes[1:])))
+
+    def moved(at: Expression) -> Expression:
+        load = ("load", name, (at, *(("number", 0) for _ in sizes[1:])))
         move = choose.choice(("flip of the last", "flip of the last", "+", "-"))
-        others = () if move.startswith("flip") else (("number", 2),)
-        steps.append(("let", maker.fresh("a"), ("form", move, (), (load, *others))))
-    two = tuple(("name", step[1]) for step in steps)
-    value = ("form", choose.choice("+-*"), (), two)
-    value = ("form", "+", (), (value, ("number", 3)))
+        return ("form", move, (), (load, *[("number", 2)] * (move in "+-")))
+
+    one, index, operator = maker.fresh("a"), maker.fresh("k"), choose.choice("+-*")
+    is_loop = choose.random() < 0.5
+    begun = ("let", one, moved(("number", sizes[0] - 1)))
+    other = moved(("name", index) if is_loop else ("number", 0))
+    both = ("let", one, ("form", operator, (), (("name", one), other)))
+    value = ("form", "+", (), (("name", one), ("number", 3)))
     total = ("let", maker.fresh("a"), ("form", "sum", (("axis", None),), (value,)))
-    return ("group", (*steps, total))
+    return ("group", (begun, ("for", index, (name, 0), (both,)) if is_loop else both, total))
 
 
-@functools.cache
+@cache
 def _names() -> tuple[str, ...]:
     """The forms but for those that are written in two ways, or of what is made positive first."""
     return tuple(

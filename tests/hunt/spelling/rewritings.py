@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -119,30 +118,27 @@ def loop_that_counts(app: Application) -> bool:
 
 @rewriting
 def index_that_moves_on(app: Application) -> bool:
-    """One variable selects the tiles of two statements, and is another number at each."""
-    for run in app.runs():
-        found = [_selecting(app, run, statement) for statement in run.body]
-        several = [(place, index) for place, each in enumerate(found) for index in each]
-        pairs = [
-            (one, other)
-            for one, other in itertools.combinations(several, 2)
-            if one[0] < other[0] and one[1] != other[1]
-        ]
-        if pairs:
-            chosen, name = dict(app.choose.choice(pairs)), app.fresh("i")
-            statements: list[ast.stmt] = []
-            for place, statement in enumerate(run.body):
-                if index := chosen.get(place):
-                    for each in found[place][index]:
-                        each.slice = ast.Name(name, ast.Load())
-                    value = (
-                        f"ntl.minimum(ntl.program_id(0), 0) + {index}" if index.isdigit() else index
-                    )
-                    statements += parsed(f"{name} = {value}")
-                statements.append(statement)
-            run.replace(statements)
-            return True
-    return False
+    """One variable selects the tiles of statements, wherever they stand, and is another number at each."""
+    found = {
+        statement: (run.block, *app.choose.choice([*selecting.items()]))
+        for _ in range(5)
+        for run, statement in app.statements()
+        if (selecting := _selecting(app, run, statement))
+    }
+    apart = [
+        (statement, *places)
+        for statement, places in found.items()
+        if found.keys().isdisjoint({*ast.walk(statement)} - {statement})
+    ]
+    if len({index for _, _, index, _ in apart}) < 2:
+        return False
+    name = app.fresh("i")
+    for statement, block, index, nodes in apart:
+        for each in nodes:
+            each.slice = ast.Name(name, ast.Load())
+        value = f"ntl.minimum(ntl.program_id(0), 0) + {index}" if index.isdigit() else index
+        block[(place := block.index(statement)) : place] = parsed(f"{name} = {value}")
+    return True
 
 
 def _selecting(app: Application, run: Run, statement: ast.stmt) -> dict[str, list[ast.Subscript]]:
