@@ -57,18 +57,17 @@ else:
         keep = object.__setattr__
 
         def __init__(self, /, *values, **named):
-            given = dict(zip(places, values), **named)
-            if len(given) != len(values) + len(named) or not given.keys() <= names:
+            given = dict(zip(places, values), **named) if named else dict(zip(places, values))
+            if len(given) != len(values) + len(named) or (named and not given.keys() <= names):
                 _refuse_to_make(cls, values, named)
             if len(given) != count:
-                given = defaults | given
+                given = {**defaults, **given}
                 for name, make in factories.items():
                     if name not in given:
                         given[name] = make()
                 if len(given) != count:
                     _refuse_to_make(cls, values, named)
-            for name, value in given.items():
-                keep(self, name, value)
+            keep(self, "__dict__", given)
             if is_finished_by_class:
                 self.__post_init__()
 
