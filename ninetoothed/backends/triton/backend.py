@@ -101,7 +101,7 @@ class TritonBackend(Backend):
 
 @functools.cache
 def _planning() -> ModuleType:
-    """The planner, imported with all that it needs, Triton too, by the first call."""
+    """The planner, imported with all that it needs by the first call."""
     with threads.without_collections():
         from ninetoothed.backends.triton.compiler import versions
         from ninetoothed.backends.triton.planning import planner

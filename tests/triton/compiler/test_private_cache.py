@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("triton")
 
-from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.compiler.private_cache import private_cache
+from ninetoothed.backends.triton.compiler.private_cache import environment, private_cache
 
 
 @pytest.fixture
@@ -79,21 +80,43 @@ def test_a_directory_that_others_can_write_to_is_not_used(roots) -> None:
 
 @pytest.mark.parametrize("name", ["PTXAS_OPTIONS", "TRITON_PTXAS_PATH", "DISABLE_PTXAS_OPT"])
 def test_what_the_assembler_is_told_is_among_the_settings(name, monkeypatch) -> None:
-    before = versions.settings()
+    before = environment()
     monkeypatch.setenv(name, "-O1")
-    assert versions.settings() != before
+    assert environment() != before
 
 
 def test_another_assembler_in_the_same_place_is_another_setting(tmp_path, monkeypatch) -> None:
     tool = tmp_path / "ptxas"
     tool.write_text("one")
     monkeypatch.setenv("TRITON_PTXAS_PATH", str(tool))
-    before = versions.settings()
+    before = environment()
     tool.write_text("another")
-    assert versions.settings() != before
+    assert environment() != before
 
 
 def test_where_triton_keeps_its_files_is_no_setting(tmp_path, monkeypatch) -> None:
-    before = versions.settings()
+    before = environment()
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    assert versions.settings() == before
+    assert environment() == before
+
+
+#: Prints the variables that Triton's library counts, of all words in it that could be one.
+_COUNTED = """
+import mmap, os, re
+from triton._C import libtriton
+with open(libtriton.__file__, "rb") as file:
+    content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    for word in set(re.findall(rb"\\0([A-Z][A-Z0-9]+_[A-Za-z0-9_]{2,50})(?=\\0)", content)):
+        os.environ[word.decode()] = "1"
+print(*libtriton.get_cache_invalidating_env_vars())
+"""
+
+
+def test_what_tritons_library_counts_is_among_the_settings(monkeypatch) -> None:
+    """A kernel is looked for on disk without importing Triton, so that it cannot be asked."""
+    done = subprocess.run([sys.executable, "-c", _COUNTED], capture_output=True, text=True)
+    counted = done.stdout.split()
+    assert len(counted) > 20, done.stderr
+    for name in counted:
+        monkeypatch.setenv(name, "1")
+    assert {*counted} <= {name for name, *_ in environment()}

@@ -37,20 +37,20 @@ def claims(script: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=2)
-def outcomes(script: str, directory: Path) -> dict[str, str]:
-    """What the script says of each claim, against the fake driver built for it."""
+def environment(source: str, directory: Path) -> dict[str, str]:
+    """That of a process in which a driver is the fake one of this source."""
     triton = pytest.importorskip("triton")
     headers = Path(triton.__file__).parent / "backends" / "amd" / "include"
-    source, library, variable = {
-        "driver_script.py": ("fake_cuda.c", "libcuda.so.1", "TRITON_LIBCUDA_PATH"),
-        "hip_script.py": ("fake_hip.c", "libamdhip64.so", "TRITON_LIBHIP_PATH"),
-    }[script]
+    library, variable = {
+        "fake_cuda.c": ("libcuda.so.1", "TRITON_LIBCUDA_PATH"),
+        "fake_hip.c": ("libamdhip64.so", "TRITON_LIBHIP_PATH"),
+    }[source]
     compiler = shutil.which("gcc") or shutil.which("clang")
     built = directory / library
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-w", f"-I{headers}", HERE / source, "-o", built], check=True
     )
-    environment = {
+    found = {
         **os.environ,
         "LD_LIBRARY_PATH": str(directory),
         variable: str(directory if source == "fake_cuda.c" else built),
@@ -58,12 +58,30 @@ def outcomes(script: str, directory: Path) -> dict[str, str]:
         "NINETOOTHED_CACHE_DIR": str(directory / "ninetoothed"),
         "PYTHONPATH": str(HERE.parents[2]),
     }
-    environment.pop("TRITON_INTERPRET", None)
+    found.pop("TRITON_INTERPRET", None)
+    return found
+
+
+def told(script: str, source: str, directory: Path) -> str:
+    """What a script prints against a fake driver."""
     finished = subprocess.run(
-        [sys.executable, HERE / script], env=environment, capture_output=True, text=True
+        [sys.executable, HERE / script],
+        env=environment(source, directory),
+        capture_output=True,
+        text=True,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    return dict(re.findall(r"^(\w+): (.*(?:\n    .*)*)", finished.stdout, re.MULTILINE))
+    return finished.stdout
+
+
+@functools.lru_cache(maxsize=2)
+def outcomes(script: str, directory: Path) -> dict[str, str]:
+    """What the script says of each claim, against the fake driver built for it."""
+    source = {"driver_script.py": "fake_cuda.c", "hip_script.py": "fake_hip.c"}[script]
+    claimed = re.findall(
+        r"^(\w+): (.*(?:\n    .*)*)", told(script, source, directory), re.MULTILINE
+    )
+    return dict(claimed)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +99,11 @@ def test_on_a_fake_amd_driver(claim: str, directory: Path) -> None:
     assert outcomes("hip_script.py", directory).get(claim) == "holds"
 
 
+def test_a_first_launch_imports_no_triton_where_its_kernel_is_kept(directory: Path) -> None:
+    first, second = (told("first_launch.py", "fake_cuda.c", directory) for _ in range(2))
+    assert first.split() == ["compiled,", "True"] and second.split() == ["found,", "False"]
+
+
 def test_without_a_c_compiler_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     from ninetoothed.backends.triton.compiler import versions
@@ -89,10 +112,10 @@ def test_without_a_c_compiler_the_error_says_so(monkeypatch: pytest.MonkeyPatch)
     def refuse() -> None:
         raise RuntimeError("Failed to find C compiler.")
 
-    monkeypatch.setattr(versions.driver_module("cuda"), "CudaUtils", refuse)
+    monkeypatch.setattr(versions.driver_module("hip"), "HIPUtils", refuse)
     versions.utilities.cache_clear()
-    with pytest.raises(DeviceError, match=r"cuda driver cannot be built: Failed to find C comp"):
-        versions.utilities("cuda")
+    with pytest.raises(DeviceError, match=r"hip driver cannot be built: Failed to find C comp"):
+        versions.utilities()
 
 
 def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

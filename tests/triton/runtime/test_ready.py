@@ -84,9 +84,9 @@ def test_a_first_plan_begins_before_it_ranks_and_waits_before_it_compiles_and_lo
     planning.Planner(kernel, Call(arguments, device=Device("cuda", 0))).plan(None)
 
     assert order[:7] == [
-        "begin",  # with what launches
         "begin",
         "rank",
+        "begin",  # where nothing was ranked
         "wait for the compiler",
         "compile",
         "wait for the launcher",

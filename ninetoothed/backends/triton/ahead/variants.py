@@ -411,7 +411,7 @@ def images_of(work: Work, target: str, with_text: bool) -> list[Image]:
             metadata.num_warps * metadata.warp_size,
             metadata.shared,
             versions.SCRATCH_PARAMETERS,
-            tuple(TensorMap(*each) for each in versions.tensor_maps(metadata)),
+            tuple(versions.tensor_maps(metadata)),
             work.is_persistent,
             work.is_dependent,
         )

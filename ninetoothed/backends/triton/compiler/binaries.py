@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ninetoothed.backends.triton.compiler import mending, versions
+from ninetoothed.backends.triton.compiler.private_cache import environment
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.specialization.target import Target
 from ninetoothed.cache import Cache, digest
@@ -77,7 +78,7 @@ def key_of(
     told = repr((name, *known, target, num_warps, num_stages))
     if " at 0x" in told or versions.is_compiling_always():
         return None
-    return digest(_FORMAT, _library(), _functions(), text, told, externs, versions.settings())
+    return digest(_FORMAT, _library(), _functions(), text, told, externs, environment())
 
 
 @functools.lru_cache(maxsize=1)

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ninetoothed import cache
+from ninetoothed import cache, threads
+from ninetoothed.errors import DeviceError
 
 #: Triton's modules that ask for its cache.
 _ASKING = ("triton.compiler.compiler", "triton.runtime.build")
@@ -44,9 +45,17 @@ def private_cache(kind: str = "triton") -> Iterator[None]:
 @functools.lru_cache(maxsize=1)
 def _redirect() -> None:
     for name in _ASKING:
-        module: Any = importlib.import_module(name)
+        module = _imported(name)
         plain = module.get_cache_manager
         module.get_cache_manager = functools.partial(_manager, plain)
+
+
+def _imported(name: str) -> Any:
+    try:
+        with threads.without_collections():
+            return importlib.import_module(name)
+    except ImportError as error:
+        raise DeviceError(f"Compiling needs Triton, which cannot be imported: {error}") from error
 
 
 def _manager(plain: Any, key: str) -> Any:
@@ -98,7 +107,7 @@ def _digest_of(path: str, content: bytes) -> str:
 
 
 def environment() -> list[tuple[str, ...]]:
-    """The variables that may change what Triton makes, those it does not count itself among them.
+    """The variables that may change what Triton makes: those it counts itself, and more.
 
     A tool that one of them names counts by its size and its time of modification as well.
     """
@@ -113,13 +122,16 @@ def environment() -> list[tuple[str, ...]]:
     return found
 
 
-#: Beginnings of names that `triton.knobs` reads, of its compilation, its language and its targets.
+#: Beginnings of names that `triton.knobs` and Triton's library read, of its compilation, its language and its
+#: targets.
 _COUNTED = (
-    "TRITON_", "PTXAS_", "DISABLE_PTXAS", "AMDGCN_", "NVPTX_", "LLVM_", "MLIR_", "USE_IR_LOC",
+    "TRITON_", "PTXAS_", "DISABLE_", "AMDGCN_", "NVPTX_", "LLVM_", "MLIR_", "USE_IR_LOC",
+    "ALLOW_LHS_TMEM",
 )  # fmt: skip
 
 #: Where things are kept, how they are told of, and who is asked for time and devices.
 _NOT_COUNTED = (
-    "TRITON_HOME", "TRITON_CACHE", "TRITON_DUMP", "TRITON_OVERRIDE_DIR", "TRITON_REDIS", "TRITON_REMOTE",
-    "TRITON_PRINT", "TRITON_PROTON", "TRITON_CUPTI", "TRITON_ENABLE_NVTX", "TRITON_LIBCUDA", "TRITON_INTERPRET",
+    "TRITON_HOME", "TRITON_CACHE", "TRITON_DUMP_DIR", "TRITON_DUMP_PTXAS", "TRITON_OVERRIDE_DIR", "TRITON_REDIS",
+    "TRITON_REMOTE", "TRITON_PRINT", "TRITON_PROTON", "TRITON_CUPTI", "TRITON_ENABLE_NVTX", "TRITON_LIBCUDA",
+    "TRITON_INTERPRET",
 )  # fmt: skip

@@ -8,11 +8,13 @@ description of the signature. On NVIDIA's devices the launcher is ours (`runtime
 from __future__ import annotations
 
 import builtins
-import ctypes
 import functools
-import importlib
+import importlib.machinery
+import importlib.util
+import os
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,17 +24,18 @@ from types import SimpleNamespace
 from typing import Any
 
 from ninetoothed import threads
-from ninetoothed.backends.triton.compiler.private_cache import environment, private_cache
+from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.cache import private_directory
 from ninetoothed.errors import DeviceError
+from ninetoothed.kernels.ahead import TensorMap
 
 OLDEST = (3, 6)
 
-#: Triton's package for each kind of device, with the names of its two classes.
-_DRIVERS = {
-    "cuda": ("triton.backends.nvidia.driver", "CudaUtils", "CudaLauncher"),
-    "hip": ("triton.backends.amd.driver", "HIPUtils", "HIPLauncher"),
-}
+#: Where Triton's package says which release it is.
+_VERSION = r"^__version__ = ['\"](\d[\w.+-]*)['\"]"
+
+#: Triton's module for each kind of device.
+_DRIVERS = {"cuda": "triton.backends.nvidia.driver", "hip": "triton.backends.amd.driver"}
 
 #: Held while what Triton's driver modules keep globally is exchanged.
 _exchanging = threads.reentrant_lock()
@@ -59,8 +62,11 @@ _CALLS = {
 #: The launcher's type of a tensor descriptor.
 DESCRIPTOR = "nvTmaDesc"
 
-#: Bytes of a tensor descriptor: cuda.h's CUtensorMap.
-_DESCRIPTOR_BYTES = 128
+#: Triton's number of a descriptor's element type -> the driver's, where that is another one.
+_NUMBERS_OF_DRIVER = {8: 10, 9: 8, 10: 9}
+
+#: What makes Triton compile anew, or dump or override what it makes.
+_COMPILING_ALWAYS = ("TRITON_ALWAYS_COMPILE", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP")
 
 #: So many addresses a CUDA kernel takes after its own parameters: of scratch memory, and of the
 #: profiler's. Without either they are 0.
@@ -74,26 +80,62 @@ BUILD_FAILURES = (RuntimeError, OSError, AssertionError, subprocess.SubprocessEr
 def version() -> tuple[int, int]:
     """The release of the Triton that is installed; `DeviceError` without one that serves."""
     try:
-        import triton
+        told = release()
     except ImportError as error:
         raise DeviceError(
             "Running on a GPU needs Triton, which is not installed: `pip install triton`."
         ) from error
-    major, minor = re.findall(r"\d+", triton.__version__)[:2]
+    major, minor = re.findall(r"\d+", told)[:2]
     found = (int(major), int(minor))
     if found < OLDEST:
         raise DeviceError(
-            f"Triton {triton.__version__} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed. "
+            f"Triton {told} is too old: {OLDEST[0]}.{OLDEST[1]} or newer is needed. "
             "`pip install --upgrade triton`."
         )
     return found
 
 
+# A first call that finds its kernel on disk imports no Triton, which would take longer than all else: what its
+# key is made of is read from the files.
+
+
 def release() -> str:
-    """The full version of the Triton that is installed."""
+    """The full version of the Triton that is installed; `ImportError` without one."""
+    package = _unimported()
+    told = package and re.search(_VERSION, package.read_text(), re.MULTILINE)
+    if told:
+        return told[1]
     import triton
 
     return str(triton.__version__)
+
+
+def library_path() -> str:
+    """The file that holds Triton's compiled part."""
+    if package := _unimported():
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            path = package.with_name("_C") / f"libtriton{suffix}"
+            if path.exists():
+                return str(path)
+    from triton._C import libtriton
+
+    return str(libtriton.__file__)
+
+
+def is_compiling_always() -> bool:
+    """Whether Triton is told to compile anew, to dump or to override what it makes."""
+    if "triton" not in sys.modules and not any(map(os.environ.get, _COMPILING_ALWAYS)):
+        return False
+    from triton import knobs
+
+    chosen = knobs.compilation
+    return bool(chosen.always_compile or chosen.override or chosen.dump_ir)
+
+
+def _unimported() -> Path | None:
+    """The first file of a Triton that is installed and not imported yet."""
+    spec = None if "triton" in sys.modules else importlib.util.find_spec("triton")
+    return Path(spec.origin) if spec is not None and spec.origin else None
 
 
 def fingerprint() -> str:
@@ -101,29 +143,6 @@ def fingerprint() -> str:
     from triton.runtime.cache import triton_key
 
     return str(triton_key())
-
-
-def library_path() -> str:
-    """The file that holds Triton's compiled part."""
-    from triton._C import libtriton
-
-    return str(libtriton.__file__)
-
-
-def settings() -> list[tuple[str, ...]]:
-    """The environment's variables that change what Triton compiles."""
-    from triton._C.libtriton import get_cache_invalidating_env_vars
-
-    counted = get_cache_invalidating_env_vars()
-    return sorted({*((str(name), str(value)) for name, value in counted.items()), *environment()})
-
-
-def is_compiling_always() -> bool:
-    """Whether the environment tells Triton to compile anew, to dump or to override what it makes."""
-    from triton import knobs
-
-    chosen = knobs.compilation
-    return bool(chosen.always_compile or chosen.override or chosen.dump_ir)
 
 
 @contextmanager
@@ -211,12 +230,12 @@ def options(**chosen: object) -> dict[str, object]:
 def driver_module(backend: str) -> Any:
     """Triton's own driver module for ``"cuda"`` or ``"hip"``."""
     version()
-    return importlib.import_module(_DRIVERS[backend][0])
+    return importlib.import_module(_DRIVERS[backend])
 
 
-@functools.lru_cache(maxsize=2)
-def utilities(backend: str) -> Any:
-    """Triton's C functions that load binaries and describe devices; built at the first use.
+@functools.lru_cache(maxsize=1)
+def utilities() -> Any:
+    """Triton's C functions that load binaries on AMD's devices and describe these; built at the first use.
 
     They are an instance of their own, apart from that of Triton's driver object, which a framework's
     compiler may make in the same process: each has its own type of tensor descriptors.
@@ -224,8 +243,8 @@ def utilities(backend: str) -> Any:
     Raises:
         DeviceError: they cannot be built, for lack of a C compiler or of the driver's library.
     """
-    module, name = driver_module(backend), _DRIVERS[backend][1]
-    class_: Any = getattr(module, name)
+    module = driver_module("hip")
+    class_: Any = module.HIPUtils
     with _exchanging:
         others = dict(vars(module))
         instance = getattr(class_, "__dict__", {}).get("instance")
@@ -240,7 +259,7 @@ def utilities(backend: str) -> Any:
             return made
         except BUILD_FAILURES as error:
             raise DeviceError(
-                f"Triton's part of the {backend} driver cannot be built: {error}"
+                f"Triton's part of the hip driver cannot be built: {error}"
             ) from error
         finally:
             vars(module).update(others)
@@ -251,9 +270,9 @@ def utilities(backend: str) -> Any:
 
 
 @contextmanager
-def _own_types(backend: str) -> Iterator[None]:
+def _own_types() -> Iterator[None]:
     """Within it, Triton's driver module has the types of our `utilities`, which it keeps globally."""
-    module, own = driver_module(backend), utilities(backend).set_by_it
+    module, own = driver_module("hip"), utilities().set_by_it
     with _exchanging:
         others = {key: vars(module)[key] for key in own if key in vars(module)}
         vars(module).update(own)
@@ -281,52 +300,17 @@ def descriptor_types(type_: str) -> list[str]:
     return [DESCRIPTOR, *["i32"] * rank, *["i64"] * rank]
 
 
-def tensor_maps(metadata: Any) -> list[tuple[int, int, int, tuple[int, ...]]]:
-    """What a compiled kernel wants of each of its descriptors: the driver's number of the element type,
-    the bytes of an element, the driver's number of the swizzle, the sizes of the box."""
-    known = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST
+def tensor_maps(metadata: Any) -> list[TensorMap]:
+    """What a compiled kernel wants of each of its descriptors."""
     return [
-        (known[each["elem_type"]], each["elem_size"], each["swizzle"], tuple(each["block_size"]))
+        TensorMap(
+            _NUMBERS_OF_DRIVER.get(each["elem_type"], each["elem_type"]),
+            each["elem_size"],
+            each["swizzle"],
+            tuple(each["block_size"]),
+        )
         for each in getattr(metadata, "tensordesc_meta", None) or ()
     ]
-
-
-def descriptor_maker(metadata: Any, place: int) -> Callable[..., object]:
-    """``describe(address, sizes, strides)``: makes the descriptor that a compiled kernel takes.
-
-    It raises `DeviceError` where the driver refuses.
-
-    Args:
-        metadata: the compiled kernel's.
-        place: the descriptor's, among those that the kernel takes.
-    """
-    wanted = metadata.tensordesc_meta[place]
-    tools = utilities("cuda")
-    fill = getattr(tools, "fill_tma_descriptor_tiled", None) or tools.fill_tma_descriptor
-    # The compiler and the driver number the element types differently.
-    dtype = driver_module("cuda").TMA_DTYPE_DEVICE_TO_HOST[wanted["elem_type"]]
-    box, size, swizzle = wanted["block_size"], wanted["elem_size"], wanted["swizzle"]
-
-    def describe(address: int, sizes: tuple[int, ...], strides: tuple[int, ...]) -> object:
-        try:
-            # What lies beyond the source reads as 0: the last argument.
-            return fill(address, swizzle, size, dtype, box, sizes, strides, 0)
-        except BUILD_FAILURES as error:
-            raise DeviceError(
-                f"The driver makes no tensor descriptor of sizes {sizes} and strides {strides} "
-                f"at address {address:#x}: {error}. "
-                "NINETOOTHED_OPTIONS=descriptors=0 does without."
-            ) from error
-
-    return describe
-
-
-def descriptor_bytes(descriptor: object) -> bytes:
-    """What the driver wrote of a descriptor that `descriptor_maker` made: the end of the object."""
-    size = type(descriptor).__basicsize__
-    if size != 2 * _DESCRIPTOR_BYTES:
-        raise DeviceError(f"Triton {release()} keeps its tensor descriptors in an unknown way.")
-    return ctypes.string_at(id(descriptor) + size - _DESCRIPTOR_BYTES, _DESCRIPTOR_BYTES)
 
 
 def build_library(source: Path) -> bytes:
@@ -349,11 +333,10 @@ def build_library(source: Path) -> bytes:
         return Path(built).read_bytes()
 
 
-def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dict[str, object]:
-    """What the names of Triton's own launcher stand for in `call_template`.
+def call_names(signature: Mapping[str, str], metadata: Any) -> dict[str, object]:
+    """What the names of Triton's own launcher for AMD's devices stand for in `call_template`.
 
     Args:
-        backend: ``"hip"``.
         signature: the run-time parameters and their types, without constants.
         metadata: the compiled kernel's.
     """
@@ -361,16 +344,16 @@ def call_names(backend: str, signature: Mapping[str, str], metadata: Any) -> dic
         "cooperative": metadata.launch_cooperative_grid,
         "warp_size": metadata.warp_size,
     }
-    module = driver_module(backend)
+    module = driver_module("hip")
     if version() < (3, 7):
         # No constants in the signature: so the launch is not handed placeholders for them.
         source = SimpleNamespace(signature=dict(signature), constants={})
-        with private_cache(), _own_types(backend):
-            launcher = getattr(module, _DRIVERS[backend][2])(source, metadata)
+        with private_cache(), _own_types():
+            launcher = module.HIPLauncher(source, metadata)
         return {**names, "launch": launcher.launch}
     types = list(signature.values())
-    tools = utilities(backend)
-    with _own_types(backend):
+    tools = utilities()
+    with _own_types():
         annotations = module.annotate_arguments(types)
     return {
         **names,

@@ -104,7 +104,6 @@ class Planner:
         if 0 in grid:
             source = specialize(self._kernel, self._call, plainest).emitted.text
             return Plan(run_nothing, {"source": source})
-        ready.begin(self._backend, compiles=False)
         config = self._chosen(values)
         candidate = self._candidate(config)
         details = {
@@ -289,6 +288,7 @@ class Planner:
         )
         compiled = store.get(key)
         if compiled is None:
+            ready.begin(self._backend)
             ready.COMPILER.wait()
             with explained(self._kernel, environment_of(self._kernel, self._call, config)):
                 compiled = compiled_for(self._kernel, specialized, target, config)

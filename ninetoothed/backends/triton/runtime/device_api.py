@@ -24,6 +24,7 @@ _LIBRARIES = {
 
 #: What is done -> the functions that do it, of CUDA and of HIP.
 _FUNCTIONS = {
+    "encode_descriptor": ("cuTensorMapEncodeTiled", "hip has none"),
     "initialize": ("cuInit", "hipInit"),
     "device_count": ("cuDeviceGetCount", "hipGetDeviceCount"),
     "device_name": ("cuDeviceGetName", "hipDeviceGetName"),
@@ -67,6 +68,13 @@ _CUDA_ATTRIBUTES = {
     "shared_memory_per_block": 97,
 }
 
+#: CUfunction_attribute and what else cuda.h has numbers for, of a loaded kernel.
+_MOST_THREADS, _STATIC_SHARED_BYTES, _LOCAL_BYTES, _REGISTERS, _MOST_SHARED_BYTES = 0, 1, 3, 4, 8
+_PREFER_SHARED = 1
+
+#: So many bytes of shared memory a program has without asking for more.
+_PLAIN_SHARED_BYTES = 48 << 10
+
 _CAPTURE_IMPLICIT = 906
 
 #: A thread's mode in which captures of graphs, its own and others', do not forbid it to allocate.
@@ -97,6 +105,10 @@ class Runtime:
     def call(self, what: str, *arguments: object) -> None:
         """Calls one function; `DeviceError` with the driver's own words where it fails."""
         self._check(what, getattr(self._library, self._names[what])(*arguments))
+
+    def has(self, what: str) -> bool:
+        """Whether the library, which may be an older one, has a function."""
+        return hasattr(self._library, self._names[what])
 
     def _check(self, what: str, status: int) -> None:
         if status:
@@ -206,7 +218,7 @@ class Runtime:
     def _hip_limits(self, index: int, name: ctypes.Array[ctypes.c_char]) -> DeviceLimits:
         # HIP renumbered its attributes between releases; Triton's own C code is built against
         # the right header.
-        found = versions.utilities("hip").get_device_properties(index)
+        found = versions.utilities().get_device_properties(index)
         self.call("device_name", name, ctypes.c_int(len(name)), ctypes.c_int(index))
         return DeviceLimits(
             name=name.value.decode() or found["arch"],
@@ -221,6 +233,46 @@ class Runtime:
             memory_bandwidth=2e3 * found["mem_clock_rate"] * found["mem_bus_width"] / 8,
             clock_hz=1e3 * found["sm_clock_rate"],
         )
+
+    # Compiled kernels.
+
+    def loaded(
+        self, binary: bytes, name: str, shared_memory: int, index: int
+    ) -> tuple[int, int, int, int]:
+        """A kernel of a binary in the device's context, which is current, for as long as the process lives.
+
+        Args:
+            shared_memory: bytes that a program of it asks for.
+
+        Returns:
+            The driver's handle; 32-bit registers and bytes of local memory of a thread; the most threads
+            of a program.
+
+        Raises:
+            DeviceError, or what Triton raises on AMD's devices: the driver refuses the binary.
+        """
+        if self.backend == "hip":
+            _, handle, registers, spilled, threads = versions.utilities().load_binary(
+                name, binary, shared_memory, index
+            )
+            return handle, registers, 4 * spilled, threads
+        library, module, function = self._library, _HANDLE(), _HANDLE()
+        self._check("load a binary", library.cuModuleLoadData(ctypes.byref(module), binary))
+        status = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+        self._check("find the kernel in its binary", status)
+
+        def told(attribute: int) -> int:
+            value = ctypes.c_int()
+            status = library.cuFuncGetAttribute(ctypes.byref(value), attribute, function)
+            self._check("tell of a kernel", status)
+            return value.value
+
+        if shared_memory > _PLAIN_SHARED_BYTES:
+            most = self.limits(index).shared_memory_per_block - told(_STATIC_SHARED_BYTES)
+            status = library.cuFuncSetCacheConfig(function, _PREFER_SHARED)
+            status = status or library.cuFuncSetAttribute(function, _MOST_SHARED_BYTES, most)
+            self._check("give a kernel its shared memory", status)
+        return function.value or 0, told(_REGISTERS), told(_LOCAL_BYTES), told(_MOST_THREADS)
 
     # Memory that follows a stream, and memory for those who have no framework.
 
@@ -283,7 +335,7 @@ class Runtime:
 
     def number_of(self, stream: int) -> int:
         """What no other stream of this process has or had; the handle, where the driver is too old."""
-        if not hasattr(self._library, self._names["stream_number"]):
+        if not self.has("stream_number"):
             return stream
         number = ctypes.c_uint64()
         self.call("stream_number", _HANDLE(stream), ctypes.byref(number))

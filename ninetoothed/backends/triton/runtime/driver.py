@@ -1,7 +1,8 @@
 """A compiled kernel on a device, ready to launch, with no framework: device and stream are given.
 
-Triton's own driver object imports torch. Of it only C functions are used here: one loads a binary, and
-on AMD's devices another launches it. On NVIDIA's, `launcher` does.
+Triton's own driver object imports torch. Of it only C functions are used here, on AMD's devices: one loads
+a binary and another launches it. On NVIDIA's, the driver's own functions and `launcher` do, and no Triton is
+imported.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from ninetoothed import threads
 from ninetoothed.backends.triton.compiler import versions
 from ninetoothed.backends.triton.runtime.device_api import Event, Runtime, runtime
+from ninetoothed.backends.triton.runtime.descriptors import Describe, descriptor_maker
 from ninetoothed.backends.triton.runtime.launcher import launcher_of
 from ninetoothed.errors import DeviceError
 from ninetoothed.tuning.estimate import DeviceLimits
@@ -25,9 +27,6 @@ _REGISTER_UNIT = 8
 
 #: Of each program's shared memory the system keeps so much for itself.
 _RESERVED_BYTES = 1024
-
-#: Gives the tensor descriptor of an address, sizes and strides, as the launcher takes it.
-Describe = Callable[[int, tuple[int, ...], tuple[int, ...]], object]
 
 _loading = threads.lock()
 
@@ -86,31 +85,25 @@ class Launchable:
 
     def _load(self, compiled: Any) -> dict[str, object]:
         metadata = compiled.metadata
+        called = _called(self.index, self.backend)
         try:
-            # The utilities must be there before a launcher is made: it asks them for its types.
-            _, self.function, self.registers, spilled, threads = versions.utilities(
-                self.backend
-            ).load_binary(self.name, compiled.kernel, metadata.shared, self.index)
+            loaded = self._runtime.loaded(compiled.kernel, self.name, metadata.shared, self.index)
+            self.function, self.registers, self.spills, threads = loaded
             names = self._launching()
-        except DeviceError:
-            raise
         except versions.BUILD_FAILURES as error:
-            raise DeviceError(
-                f"{self.name!r} cannot be loaded on {_called(self.index, self.backend)}: {error}"
-            ) from error
-        self.spills = 4 * spilled
+            raise DeviceError(f"{self.name!r} cannot be loaded on {called}: {error}") from error
         wanted = metadata.num_warps * metadata.warp_size
         if wanted > threads:
             raise DeviceError(
                 f"{self.name!r} takes {self.registers} registers a thread, so a program of it can "
-                f"have {threads} threads on {_called(self.index, self.backend)}; num_warps="
+                f"have {threads} threads on {called}; num_warps="
                 f"{metadata.num_warps} asks for {wanted}. Use fewer warps or a smaller tile."
             )
         return {**names, "function": self.function, "metadata": compiled.packed_metadata}
 
     def _launching(self) -> dict[str, object]:
         if self.backend != "cuda":
-            return versions.call_names(self.backend, self.signature, self.metadata)
+            return versions.call_names(self.signature, self.metadata)
         types = self.signature.values()
         launcher = launcher_of(self.name, self.function, self.metadata, types, self.index)
         self.bind = launcher.bind
@@ -154,7 +147,8 @@ class Launchable:
         """
         if name not in self._makers:
             place = self._descriptors.index(name)
-            self._makers[name] = versions.descriptor_maker(self.metadata, place)
+            wanted = versions.tensor_maps(self.metadata)[place]
+            self._makers[name] = descriptor_maker(self._runtime, wanted)
         return self._makers[name]
 
     def _make_run(self) -> Callable[..., None]:

@@ -111,7 +111,7 @@ def launch_record_of(
         if parameter.kind == "descriptor":
             described = specialized.described[name]
             shape, strides = tuple(described.shape), tuple(described.strides)
-            make = _as_bytes(launchable.describing(name), shape, strides)
+            make = _maker(launchable.describing(name), shape, strides)
             parameters.append(Described(values.index(of), make))
             parameters += [packed("i32", size) for size in described.shape]
             parameters += [packed("i64", stride) for stride in described.strides]
@@ -134,7 +134,7 @@ def launch_record_of(
     )
 
 
-def _as_bytes(
+def _maker(
     describe: Describe, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Callable[[int], bytes]:
-    return lambda address: versions.descriptor_bytes(describe(address, shape, strides))
+    return lambda address: describe(address, shape, strides)

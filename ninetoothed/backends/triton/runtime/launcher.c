@@ -25,9 +25,6 @@
 /* Parameters that Triton adds at the end: the addresses of scratch memory, 0 where there is none. */
 enum { ADDED = 2, MOST_PARAMETERS = 4096, HANDED = 2 };
 
-/* A tensor descriptor of Triton's: the object ends with the driver's, aligned as that must be. */
-enum { DESCRIPTOR_OBJECT = 2 * sizeof(CUtensorMap) };
-
 /* The driver's functions, in the order in which `start` is given their addresses. */
 static struct {
   CUresult (*launch)(const CUlaunchConfig *, CUfunction, void **, void **);
@@ -80,9 +77,9 @@ typedef struct {
    where it does not fit its type. */
 static void *packed(char type, PyObject *argument, uint64_t *to) {
   if (type == 'T') {
-    if (Py_TYPE(argument)->tp_basicsize == DESCRIPTOR_OBJECT)
-      return (char *)argument + DESCRIPTOR_OBJECT - sizeof(CUtensorMap);
-    return PyErr_Format(PyExc_TypeError, "a tensor descriptor is needed, got %R", argument);
+    if (PyBytes_Check(argument) && PyBytes_GET_SIZE(argument) == sizeof(CUtensorMap))
+      return PyBytes_AS_STRING(argument);
+    return PyErr_Format(PyExc_TypeError, "the bytes of a tensor descriptor are needed, got %R", argument);
   }
   if (type == 'Q') {
     *to = argument == Py_None ? 0 : PyLong_AsUnsignedLongLong(argument);
@@ -395,7 +392,7 @@ static PyMethodDef launcher_methods[] = {
    "bind(grid, value_count, places, constants): the `Launch` of so many values. `places` says for each "
    "parameter which of them it is; -1: the next of the constants. That of a tensor descriptor is the address\n"
    "that it is of, and the next constant ``(describe, sizes, strides)``: ``describe(address, sizes, strides)``\n"
-   "makes it."},
+   "gives its bytes."},
   {NULL},
 };
 

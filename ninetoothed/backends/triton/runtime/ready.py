@@ -51,9 +51,10 @@ class Ahead:
 
 def _build(backend: str) -> None:
     runtime(backend)
-    versions.utilities(backend)
     if backend == "cuda":
         launcher.module()
+    else:
+        versions.utilities()
 
 
 #: Triton's name for itself, and by the kind of device what loads and launches there.
@@ -61,14 +62,9 @@ COMPILER = Ahead(versions.fingerprint)
 LAUNCHERS = {backend: Ahead(functools.partial(_build, backend)) for backend in ("cuda", "hip")}
 
 
-def begin(backend: str, compiles: bool = True) -> None:
-    """Begins with what a first kernel for a kind of device will need.
-
-    Args:
-        compiles: whether it will be compiled, as far as is known yet.
-    """
+def begin(backend: str) -> None:
+    """Begins with what a first kernel that is compiled for a kind of device will need."""
     # Triton is imported here, once, and not by several threads at a time.
     with private_cache():
         LAUNCHERS[backend].begin()
-        if compiles:
-            COMPILER.begin()
+        COMPILER.begin()
