@@ -154,7 +154,7 @@ def _text_of(statement: ast.stmt, width: int) -> list[str]:
     """A simple statement's lines; the arguments of a call that is too long have one each."""
     if isinstance(statement, ast.Assign):
         statement = with_bare_targets(statement)
-    text = ast.unparse(ast.fix_missing_locations(statement))
+    text = _unparsed(statement)
     call = getattr(statement, "value", None)
     if len(text) <= width or not isinstance(call, ast.Call):
         return text.splitlines()
@@ -162,6 +162,13 @@ def _text_of(statement: ast.stmt, width: int) -> list[str]:
     arguments += [f"{k.arg}={ast.unparse(k.value)}" for k in call.keywords]
     head = text[: len(text) - len(ast.unparse(call))] + ast.unparse(call.func)
     return [f"{head}(", *(f"    {argument}," for argument in arguments), ")"]
+
+
+def _unparsed(statement: ast.stmt) -> str:
+    """A statement's text. Of all that is in it only the statement itself is asked for its line."""
+    if not hasattr(statement, "lineno"):
+        statement.lineno = 0
+    return ast.unparse(statement)
 
 
 class _Writer:
@@ -201,7 +208,7 @@ class _Writer:
         shell.body = [ast.Pass()]  # type: ignore[attr-defined]
         if hasattr(shell, "orelse"):
             shell.orelse = []
-        head = ast.unparse(ast.fix_missing_locations(shell)).splitlines()[:-1]
+        head = _unparsed(shell).splitlines()[:-1]
         for text in head:
             self._mark(where)
             self.line("    " * depth + text)
