@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("triton")
 
 from ninetoothed.backends import triton as triton_backend
-from ninetoothed.backends.triton.compiler import binaries, versions
+from ninetoothed.backends.triton.compiler import binaries, installed
 from ninetoothed.backends.triton.compiler.binaries import Binaries
 from ninetoothed.backends.triton.planning.planner import compiled_for
 from ninetoothed.backends.triton.specialization.target import Target
@@ -109,7 +109,7 @@ def test_another_function_that_kernels_call_is_another_key(
 
 
 def test_who_wants_everything_compiled_anew_gets_it(specialized, monkeypatch) -> None:
-    monkeypatch.setattr(versions, "is_compiling_always", lambda: True)
+    monkeypatch.setattr(installed, "is_compiling_always", lambda: True)
     assert key(specialized) is None
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ninetoothed.backends.triton.compiler import mending, versions
+from ninetoothed.backends.triton.compiler import installed, mending
 from ninetoothed.backends.triton.compiler.private_cache import environment
 from ninetoothed.backends.triton.compiler.specialized import Specialized
 from ninetoothed.backends.triton.specialization.target import Target
@@ -76,7 +76,7 @@ def key_of(
         externs.append((extern, source))
     text, *known = specialized.key
     told = repr((name, *known, target, num_warps, num_stages))
-    if " at 0x" in told or versions.is_compiling_always():
+    if " at 0x" in told or installed.is_compiling_always():
         return None
     return digest(_FORMAT, _library(), _functions(), text, told, externs, environment())
 
@@ -84,8 +84,8 @@ def key_of(
 @functools.lru_cache(maxsize=1)
 def _library() -> tuple[Any, ...]:
     """Triton's release and build, without reading it."""
-    status = os.stat(versions.library_path())
-    return versions.release(), status.st_size, status.st_mtime_ns, sysconfig.get_platform()
+    status = os.stat(installed.library_path())
+    return installed.release(), status.st_size, status.st_mtime_ns, sysconfig.get_platform()
 
 
 @functools.lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ninetoothed import cache, threads
-from ninetoothed.backends.triton.compiler import mending, versions
+from ninetoothed.backends.triton.compiler import installed, mending, versions
 from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.bounded import keep
 from ninetoothed.errors import CompilationError, Location
@@ -66,6 +66,7 @@ def compile_source(
         DeviceError: there is no Triton that serves.
     """
     versions.version()
+    installed.imported()
     from triton.backends.compiler import GPUTarget
     from triton.compiler import compile as triton_compile
 

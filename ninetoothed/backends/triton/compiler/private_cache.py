@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ninetoothed import cache, threads
-from ninetoothed.errors import DeviceError
+from ninetoothed import cache
+from ninetoothed.backends.triton.compiler import installed
 
 #: Triton's modules that ask for its cache.
 _ASKING = ("triton.compiler.compiler", "triton.runtime.build")
@@ -44,18 +44,11 @@ def private_cache(kind: str = "triton") -> Iterator[None]:
 
 @functools.lru_cache(maxsize=1)
 def _redirect() -> None:
+    installed.imported()
     for name in _ASKING:
-        module = _imported(name)
+        module: Any = importlib.import_module(name)
         plain = module.get_cache_manager
         module.get_cache_manager = functools.partial(_manager, plain)
-
-
-def _imported(name: str) -> Any:
-    try:
-        with threads.without_collections():
-            return importlib.import_module(name)
-    except ImportError as error:
-        raise DeviceError(f"Compiling needs Triton, which cannot be imported: {error}") from error
 
 
 def _manager(plain: Any, key: str) -> Any:

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import builtins
 import functools
-import importlib.machinery
-import importlib.util
-import os
+import importlib
 import re
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -24,15 +21,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from ninetoothed import threads
+from ninetoothed.backends.triton.compiler import installed
 from ninetoothed.backends.triton.compiler.private_cache import private_cache
 from ninetoothed.cache import private_directory
 from ninetoothed.errors import DeviceError
 from ninetoothed.kernels.ahead import TensorMap
 
 OLDEST = (3, 6)
-
-#: Where Triton's package says which release it is.
-_VERSION = r"^__version__ = ['\"](\d[\w.+-]*)['\"]"
 
 #: Triton's module for each kind of device.
 _DRIVERS = {"cuda": "triton.backends.nvidia.driver", "hip": "triton.backends.amd.driver"}
@@ -65,9 +60,6 @@ DESCRIPTOR = "nvTmaDesc"
 #: Triton's number of a descriptor's element type -> the driver's, where that is another one.
 _NUMBERS_OF_DRIVER = {8: 10, 9: 8, 10: 9}
 
-#: What makes Triton compile anew, or dump or override what it makes.
-_COMPILING_ALWAYS = ("TRITON_ALWAYS_COMPILE", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP")
-
 #: So many addresses a CUDA kernel takes after its own parameters: of scratch memory, and of the
 #: profiler's. Without either they are 0.
 SCRATCH_PARAMETERS = 2
@@ -80,7 +72,7 @@ BUILD_FAILURES = (RuntimeError, OSError, AssertionError, subprocess.SubprocessEr
 def version() -> tuple[int, int]:
     """The release of the Triton that is installed; `DeviceError` without one that serves."""
     try:
-        told = release()
+        told = installed.release()
     except ImportError as error:
         raise DeviceError(
             "Running on a GPU needs Triton, which is not installed: `pip install triton`."
@@ -93,49 +85,6 @@ def version() -> tuple[int, int]:
             "`pip install --upgrade triton`."
         )
     return found
-
-
-# A first call that finds its kernel on disk imports no Triton, which would take longer than all else: what its
-# key is made of is read from the files.
-
-
-def release() -> str:
-    """The full version of the Triton that is installed; `ImportError` without one."""
-    package = _unimported()
-    told = package and re.search(_VERSION, package.read_text(), re.MULTILINE)
-    if told:
-        return told[1]
-    import triton
-
-    return str(triton.__version__)
-
-
-def library_path() -> str:
-    """The file that holds Triton's compiled part."""
-    if package := _unimported():
-        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            path = package.with_name("_C") / f"libtriton{suffix}"
-            if path.exists():
-                return str(path)
-    from triton._C import libtriton
-
-    return str(libtriton.__file__)
-
-
-def is_compiling_always() -> bool:
-    """Whether Triton is told to compile anew, to dump or to override what it makes."""
-    if "triton" not in sys.modules and not any(map(os.environ.get, _COMPILING_ALWAYS)):
-        return False
-    from triton import knobs
-
-    chosen = knobs.compilation
-    return bool(chosen.always_compile or chosen.override or chosen.dump_ir)
-
-
-def _unimported() -> Path | None:
-    """The first file of a Triton that is installed and not imported yet."""
-    spec = None if "triton" in sys.modules else importlib.util.find_spec("triton")
-    return Path(spec.origin) if spec is not None and spec.origin else None
 
 
 def fingerprint() -> str:
@@ -206,6 +155,7 @@ _GLUON_SINCE = {"language.nvidia.hopper.tma": "async_load async_store"}
 @functools.lru_cache(maxsize=1)
 def has_gluon() -> bool:
     """Whether this Triton has Gluon as kernels use it."""
+    installed.imported()
     for name, wanted in _GLUON.items():
         try:
             module = importlib.import_module(f"triton.experimental.gluon.{name}")
@@ -230,6 +180,7 @@ def options(**chosen: object) -> dict[str, object]:
 def driver_module(backend: str) -> Any:
     """Triton's own driver module for ``"cuda"`` or ``"hip"``."""
     version()
+    installed.imported()
     return importlib.import_module(_DRIVERS[backend])
 
 
@@ -321,6 +272,7 @@ def build_library(source: Path) -> bytes:
     Raises:
         DeviceError: there is no compiler, or it refuses the file.
     """
+    installed.imported()
     from triton.runtime.build import _build
 
     headers = Path(str(driver_module("cuda").__file__)).parent / "include"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler import installed, versions
 from ninetoothed.backends.triton.runtime.device_api import runtime
 from ninetoothed.cache import Cache, digest
 from ninetoothed.errors import DeviceError
@@ -106,7 +106,7 @@ def built(source: Path, load: Callable[[str], _Loaded]) -> _Loaded:
     """
     key = digest(
         source.read_bytes(),
-        versions.release(),
+        installed.release(),
         (platform.system(), platform.machine(), platform.libc_ver()),
         sysconfig.get_config_var("SOABI") or sys.version,
     )

@@ -14,9 +14,9 @@ from ninetoothed.backends.triton.compiler import versions
 
 _TOLD = """
 import os, sys
-from ninetoothed.backends.triton.compiler import versions
-found = versions.version(), versions.release(), os.stat(versions.library_path()).st_ino
-print(found, versions.is_compiling_always(), "triton" in sys.modules)
+from ninetoothed.backends.triton.compiler import installed, versions
+found = versions.version(), installed.release(), os.stat(installed.library_path()).st_ino
+print(found, installed.is_compiling_always(), "triton" in sys.modules)
 """
 
 _VERSION = """
