@@ -83,3 +83,41 @@ def version_with(folder) -> str:
         [sys.executable, "-c", _VERSION], env=environment, capture_output=True, text=True, check=True
     )
     return done.stdout.strip()
+
+
+_THREADS = """
+import threading, time
+from ninetoothed.backends.triton.compiler import versions
+from ninetoothed.backends.triton.compiler.compile import compile_source
+from ninetoothed.backends.triton.specialization.target import Target
+SOURCE = '''import triton
+import triton.language as tl
+@triton.jit
+def fill_kernel(x):
+    tl.store(x, 1.0)
+'''
+def work(number):
+    time.sleep(0.004 * number)
+    try:
+        if number % 4 == 3:
+            assert versions.has_gluon()
+        elif number % 4 == 2:
+            versions.driver_module("hip")
+        else:
+            compile_source(SOURCE, "fill_kernel", {"x": "*fp32"}, {}, {}, Target("cuda", 80, 32))
+    except BaseException as error:
+        print(repr(error))
+threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_that_begin_with_it_while_another_imports_it_wait(tmp_path) -> None:
+    environment = {**os.environ, "NINETOOTHED_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _THREADS], env=environment, capture_output=True, text=True
+    )
+    assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr
