@@ -1,8 +1,8 @@
 """Dataclasses that cost an import little.
 
 `dataclasses.dataclass` compiles each method of a class from text, and a first call imports some 150 classes.
-Here all classes share the same functions over tables of their fields, which cost an object a little more than
-compiled ones. Fields, `replace` and defaults are `dataclasses`' own. A class that others derive theirs from, as the
+Here all classes share the same functions over tables of their fields, and an `__init__` is a copy of one that
+is compiled already, with other parameters. Fields, `replace` and defaults are `dataclasses`' own. A class that others derive theirs from, as the
 plugin contracts, is better a dataclass of Python's.
 """
 
@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
-    import copy
     import dataclasses
     import functools
     import operator
     import reprlib
+    import types
+
+    #: The default of what a factory makes.
+    _ANEW = object()
+
+    _keep = object.__setattr__
 
     def dataclass(cls=None, *, frozen=False, eq=True):
         """As `dataclasses.dataclass`, with these of its options."""
@@ -38,45 +43,55 @@ else:
         return cls
 
     def _init_of(cls, fields):
-        """An `__init__` that looks its parameters up; what does not fit is for Python's own to refuse."""
-        missing = dataclasses.MISSING
-        places = [field.name for field in fields if field.init and not field.kw_only]
-        names = {field.name for field in fields if field.init}
-        defaults = {
-            field.name: field.default
-            for field in fields
-            if field.init and field.default is not missing
-        }
+        """An `__init__` with the class's parameters and the code of all."""
         factories = {
             field.name: field.default_factory
             for field in fields
-            if field.default_factory is not missing
+            if field.default_factory is not dataclasses.MISSING
         }
-        count = len(names | factories.keys())
-        is_finished_by_class = hasattr(cls, "__post_init__")
-        keep = object.__setattr__
-
-        def __init__(self, /, *values, **named):
-            given = dict(zip(places, values), **named) if named else dict(zip(places, values))
-            if len(given) != len(values) + len(named) or (named and not given.keys() <= names):
-                _refuse_to_make(cls, values, named)
-            if len(given) != count:
-                given = {**defaults, **given}
-                for name, make in factories.items():
-                    if name not in given:
-                        given[name] = make()
-                if len(given) != count:
-                    _refuse_to_make(cls, values, named)
-            keep(self, "__dict__", given)
-            if is_finished_by_class:
-                self.__post_init__()
-
+        cls.__factories__ = factories
+        is_plain = not factories and not hasattr(cls, "__post_init__")
+        places = [field for field in fields if field.init and not field.kw_only]
+        keywords = [field for field in fields if field.init and field.kw_only]
+        names = ("self", *[field.name for field in places + keywords])
+        # A parameter is a variable, and a variable of a code is its name.
+        code = (_init_plain if is_plain else _init_finished).__code__.replace(
+            co_argcount=1 + len(places),
+            co_kwonlyargcount=len(keywords),
+            co_nlocals=len(names),
+            co_varnames=names,
+        )
+        defaults = _defaults_of(places)
+        __init__ = types.FunctionType(code, globals(), "__init__", tuple(defaults.values()))
+        __init__.__kwdefaults__ = _defaults_of(keywords)
         __init__.__qualname__, __init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
         return __init__
 
-    def _refuse_to_make(cls, values, named):
-        fields = [(field.name, field.type, copy.copy(field)) for field in dataclasses.fields(cls)]
-        dataclasses.make_dataclass(cls.__qualname__, fields)(*values, **named)
+    def _defaults_of(fields):
+        return {
+            field.name: field.default if field.default_factory is dataclasses.MISSING else _ANEW
+            for field in fields
+            if field.default is not field.default_factory
+        }
+
+    def _init_plain(self):
+        # A debugger writes to what `locals` gives.
+        _keep(self, "__dict__", {**locals()})
+        del self.__dict__["self"]
+
+    def _init_finished(self):
+        _keep(self, "__dict__", {**locals()})
+        del self.__dict__["self"]
+        _finish(self)
+
+    def _finish(self):
+        """Makes what a factory makes anew for each object, then does what the class does itself."""
+        given = self.__dict__
+        for name, make in self.__factories__.items():
+            if given.get(name, _ANEW) is _ANEW:
+                given[name] = make()
+        if hasattr(self, "__post_init__"):
+            self.__post_init__()
 
     def _values_of(names):
         """Gives an object's fields of these names as a tuple."""
