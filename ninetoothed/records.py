@@ -1,9 +1,9 @@
 """Dataclasses that cost an import little.
 
 `dataclasses.dataclass` compiles each method of a class from text, and a first call imports some 150 classes.
-Here all classes share the same functions over tables of their fields, and an `__init__` is a copy of one that
-is compiled already, with other parameters. Fields, `replace` and defaults are `dataclasses`' own. A class that others derive theirs from, as the
-plugin contracts, is better a dataclass of Python's.
+Here all classes share the same functions over tables of their fields, and an `__init__` is a copy of one that is
+compiled already, with other parameters. Fields, `replace` and defaults are `dataclasses`' own. A class that others
+derive theirs from, as the plugin contracts, is better a dataclass of Python's.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ import functools
 import keyword
 import operator
 import unicodedata
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Union
 
 from ninetoothed import threads
 from ninetoothed.errors import ArgumentError, ArrangementError, located_where_too_deep
+from ninetoothed.symbols.interned import first, references
 from ninetoothed.symbols.leaf import Fresh, Leaf, declared, serials
 from ninetoothed.symbols.operators import COMPARISONS, FUNCTIONS, OPERATOR_OF_NODE, over
 from ninetoothed.symbols.refusals import Refusals
@@ -34,16 +34,6 @@ _MOST_TERMS = 10_000
 
 #: The widest number in an expression: a product of some sizes, and no more than a float holds.
 _MOST_BITS = 512
-
-_interned: weakref.WeakValueDictionary[tuple[Any, ...], Symbol] = weakref.WeakValueDictionary()
-
-#: What it keeps them by, to be read: its own `get` costs as much as all else of finding one.
-_references: dict[tuple[Any, ...], weakref.ref[Symbol]] = _interned.data  # type: ignore[attr-defined]
-
-#: Held while one is added: the dictionary itself looks and then adds. A thread may come back to it,
-#: through what the garbage collector calls.
-_adding = threads.reentrant_lock()
-
 
 _Operator = Callable[["Symbol", Any], "Symbol"]
 
@@ -314,10 +304,13 @@ def make(op: str, *operands: Any) -> Symbol:
 def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
     # True and 1 are equal, and not the same.
     key = (op, type(operands[0]), operands[0]) if op == "const" else (op, *operands)
-    reference = _references.get(key)
-    found = None if reference is None else reference()
+    reference = references.get(key)
+    found: Symbol | None = None if reference is None else reference()
     if found is None:
-        terms = 1 + sum([operand.terms for operand in operands if isinstance(operand, Symbol)])
+        terms = 1
+        for operand in operands:
+            if isinstance(operand, Symbol):
+                terms += operand.terms
         if terms > _MOST_TERMS:
             raise ArrangementError(
                 f"an integer expression has grown to more than {_MOST_TERMS} terms, as one does that "
@@ -329,8 +322,7 @@ def _intern(op: str, operands: tuple[Any, ...]) -> Symbol:
         object.__setattr__(found, "operands", operands)
         object.__setattr__(found, "terms", terms)
         # Of two threads that make the same one, both must get the first.
-        with _adding:
-            found = _interned.setdefault(key, found)
+        return first(key, found)
     return found
 
 
@@ -339,6 +331,7 @@ def leaf(what: Leaf) -> Symbol:
     return _intern("leaf", (what,))
 
 
+@functools.lru_cache(maxsize=1024, typed=True)
 def constant(value: int | bool) -> Symbol:
     """The Symbol of a number."""
     if value.bit_length() > _MOST_BITS:
@@ -413,13 +406,17 @@ def block_size(lower_bound: int | None = None, upper_bound: int | None = None) -
 
 
 def _binary(op: str, left: Any, right: Any) -> Symbol:
-    if type(left) is type(right):
-        return make(op, left, right)
-    for symbol, other in ((left, right), (right, left)):
-        if not is_expression(other):
-            symbol.check_operand(other)
-            return NotImplemented
-    return make(op, as_symbol(left), as_symbol(right))
+    if type(right) is int:
+        right = constant(right)
+    elif type(left) is int:
+        left = constant(left)
+    elif type(left) is not type(right):
+        for symbol, other in ((left, right), (right, left)):
+            if not is_expression(other):
+                symbol.check_operand(other)
+                return NotImplemented
+        return make(op, as_symbol(left), as_symbol(right))
+    return make(op, left, right)
 
 
 def _from_ast(node: ast.expr) -> Symbol:

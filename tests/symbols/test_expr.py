@@ -290,15 +290,15 @@ def test_survives_copying_and_pickling():
 
 
 def test_unused_symbols_are_forgotten():
-    from ninetoothed.symbols.expr import _interned
+    from ninetoothed.symbols.interned import references
 
     gc.collect()
-    before = len(_interned)
+    before = len(references)
     keep = [Symbol(f"forgotten_{number}") + 1 for number in range(100)]
-    assert len(_interned) >= before + 200
+    assert len(references) >= before + 200
     del keep
     gc.collect()
-    assert len(_interned) < before + 100
+    assert len(references) < before + 100
 
 
 @pytest.fixture
@@ -323,6 +323,23 @@ def test_threads_that_make_the_same_symbol_get_the_same_one(short_turns):
     for thread in threads:
         thread.join()
     assert all(a is b for others in made for a, b in zip(made[0], others))
+
+
+def test_a_symbol_that_is_forgotten_and_made_anew_meanwhile_is_one(short_turns):
+    def work():
+        for number in range(2000):
+            one = Symbol(f"passing_{number % 3}") * 2
+            assert one is Symbol(f"passing_{number % 3}") * 2
+            del one
+        ended.append(True)
+
+    ended = []
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ended) == 4
 
 
 def test_a_power_is_a_product():
