@@ -51,8 +51,7 @@ def _interval(expression: Symbol, ranges: Mapping[Symbol, Interval] | None) -> I
     if op == "neg":
         return (-bounds[0][1], -bounds[0][0])
     if op == "*":
-        corners = [_times(a, b) for a in bounds[0] for b in bounds[1]]
-        return (min(corners), max(corners))
+        return product_interval(*bounds)
     if op == "//":
         return _quotient_interval(*bounds)
     if op == "%":
@@ -85,8 +84,10 @@ def _padded_bound(bound: float) -> float:
     return padded(int(bound)).operands[0]
 
 
-def _times(a: float, b: float) -> float:
-    return 0 if a == 0 or b == 0 else a * b
+def product_interval(one: Interval, other: Interval) -> Interval:
+    """Between which numbers a product lies."""
+    corners = [0 if a == 0 or b == 0 else a * b for a in one for b in other]
+    return (min(corners), max(corners))
 
 
 def _quotient_interval(numerator: Interval, denominator: Interval) -> Interval:

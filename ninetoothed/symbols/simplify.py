@@ -8,9 +8,9 @@ by the rules below; every rule holds for Python's flooring division.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ninetoothed.symbols.bounds import Interval, interval
+from ninetoothed.symbols.bounds import Interval, interval, product_interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, constant, make
 
 #: A product of atoms, in a fixed order, with repetitions: () is the number one.
@@ -47,6 +47,20 @@ def difference(a: Expression, b: Expression) -> Expression:
     return simplify(as_symbol(a) - as_symbol(b))
 
 
+def difference_interval(a: Expression, b: Expression) -> Interval:
+    """Between which numbers ``a - b`` lies, simplified."""
+    return _interval(_gap(a, b))
+
+
+def are_equal(a: Expression, b: Expression) -> bool:
+    """Whether two expressions are the same, simplified."""
+    return not _gap(a, b)
+
+
+def _gap(a: Expression, b: Expression) -> Polynomial:
+    return _sum(_polynomial(as_symbol(a)), _scaled(_polynomial(as_symbol(b)), -1))
+
+
 def product(values: tuple[Expression, ...] | list[Expression]) -> Expression:
     """The product, simplified; 1 of none."""
     result: Expression = 1
@@ -66,7 +80,7 @@ def is_nonnegative(expression: Expression, positive: frozenset[Symbol] = NONE_PO
     if interval(simplified, ranges)[0] >= 0:
         return True
     negated = _scaled(_polynomial(as_symbol(simplified)), -1)
-    return interval(_greatest(negated), ranges)[1] <= 0
+    return _interval(_greatest(negated), ranges)[1] <= 0
 
 
 def _ranges(positive: frozenset[Symbol]) -> dict[Symbol, Interval] | None:
@@ -106,6 +120,20 @@ def _is_without_sign(expression: Symbol, positive: frozenset[Symbol]) -> bool:
 
 
 # The normal form.
+
+
+def _interval(polynomial: Polynomial, ranges: Mapping[Symbol, Interval] | None = None) -> Interval:
+    """Bounds of a polynomial: those of its expression, which need not be made for them."""
+    low: float = 0
+    high: float = 0
+    for monomial, coefficient in polynomial.items():
+        known = [interval(atom, ranges) for atom in monomial]
+        bounds = functools.reduce(product_interval, known) if known else (1, 1)
+        # As wide as a number may be.
+        number = constant(coefficient).operands[0]
+        low += number * bounds[number < 0]
+        high += number * bounds[number > 0]
+    return (low, high)
 
 
 @functools.lru_cache(maxsize=16384)
@@ -252,7 +280,7 @@ def _quotient(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
     whole, rest = _split(numerator, divisor)
     if not rest or _lies_within(rest, divisor):
         return whole
-    if interval(_from_polynomial(rest))[0] < 0:
+    if _interval(rest)[0] < 0:
         # `(n + B - 1) // B` stays as it is: its dividend is never negative, so that it means the
         # same where division truncates, as it does on a device.
         whole, rest = {}, numerator
@@ -271,7 +299,7 @@ def _remainder(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
     _, rest = _split(numerator, divisor)
     if not rest or _lies_within(rest, divisor):
         return rest
-    if interval(_from_polynomial(rest))[0] < 0:
+    if _interval(rest)[0] < 0:
         # `(m * n - 1) % n` is not `-1 % n` where division truncates.
         rest = numerator
     return _atom(make("%", _from_polynomial(rest), _from_polynomial(divisor)))
@@ -279,10 +307,10 @@ def _remainder(numerator: Polynomial, divisor: Polynomial) -> Polynomial:
 
 def _lies_within(value: Polynomial, divisor: Polynomial) -> bool:
     """Whether ``0 <= value < divisor`` is provable."""
-    low, high = interval(_from_polynomial(value))
+    low, high = _interval(value)
     if low < 0:
         return False
-    if high < interval(_from_polynomial(divisor))[0]:
+    if high < _interval(divisor)[0]:
         return True
     # An index stays below its extent.
     if len(value) == 1:
@@ -331,7 +359,7 @@ def _negated(term: Symbol) -> Symbol:
 
 
 def _simplify_extremum(op: str, a: Symbol, b: Symbol) -> Symbol:
-    low, high = interval(as_symbol(difference(a, b)))
+    low, high = difference_interval(a, b)
     if low >= 0:
         return b if op == "min" else a
     if high <= 0:
@@ -340,12 +368,12 @@ def _simplify_extremum(op: str, a: Symbol, b: Symbol) -> Symbol:
 
 
 def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
-    gap = _sum(_polynomial(a), _scaled(_polynomial(b), -1))
-    low, high = interval(_from_polynomial(gap))
+    gap = _gap(a, b)
+    low, high = _interval(gap)
     if low < 0 <= high or low <= 0 < high:
-        high = min(high, interval(_greatest(gap))[1])
+        high = min(high, _interval(_greatest(gap))[1])
         if high >= 0:
-            low = max(low, -interval(_greatest(_scaled(gap, -1)))[1])
+            low = max(low, -_interval(_greatest(_scaled(gap, -1)))[1])
     holds, fails = {
         "<": (high < 0, low >= 0),
         "<=": (high <= 0, low > 0),
@@ -357,8 +385,8 @@ def _simplify_comparison(op: str, a: Symbol, b: Symbol) -> Symbol:
     return make(op, a, b)
 
 
-def _greatest(polynomial: Polynomial) -> Symbol:
-    """An expression that is never less, in which no index stands that could grow with a size.
+def _greatest(polynomial: Polynomial) -> Polynomial:
+    """A polynomial that is never less, in which no index stands that could grow with a size.
 
     An index is at most its extent less one; ``d * (x // d)`` is at most ``x``.
     """
@@ -368,11 +396,11 @@ def _greatest(polynomial: Polynomial) -> Symbol:
         for atom in monomial:
             if atom.op == "leaf" and atom.leaf.extent is not None:
                 rest = {_without(monomial, atom): coefficient}
-                if interval(_from_polynomial(rest))[0] >= 0:
-                    term = _product(rest, _polynomial(as_symbol(atom.leaf.extent) - 1))
+                if _interval(rest)[0] >= 0:
+                    term = _product(rest, _gap(atom.leaf.extent, 1))  # type: ignore[arg-type]
                     break
         result = _sum(result, term)
-    return _from_polynomial(_without_quotients(result))
+    return _without_quotients(result)
 
 
 def _without_quotients(polynomial: Polynomial) -> Polynomial:
@@ -384,7 +412,7 @@ def _without_quotients(polynomial: Polynomial) -> Polynomial:
                 continue
             others = {_without(monomial, atom): coefficient}
             whole, rest = _split(others, _polynomial(atom.operands[1]))
-            if whole and not rest and interval(_from_polynomial(whole))[0] >= 0:
+            if whole and not rest and _interval(whole)[0] >= 0:
                 term = _product_plain(whole, _polynomial(atom.operands[0]))
                 break
         result = _sum(result, term)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ninetoothed.errors import ArrangementError
 from ninetoothed.records import dataclass
-from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import (
     Expression,
     Symbol,
@@ -24,7 +23,7 @@ from ninetoothed.symbols.expr import (
     make,
     padded,
 )
-from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.symbols.simplify import are_equal, difference_interval, simplify
 from ninetoothed.tensors.level import Level, identity
 from ninetoothed.tensors.meta_operation import Indices, MetaOperation, Shape
 
@@ -160,8 +159,8 @@ def source_indices(tensor: Level, indices: Sequence[Indices]) -> tuple[Indices, 
     """
     conditions: list[Symbol] = []
     result = tuple(indices[0])
-    for operation, taken, operands in steps(tensor, indices):
-        conditions += operation.conditions(*taken)
+    for operation, _, operands in steps(tensor, indices):
+        conditions += operation.conditions(*operands)
         result = operands[0]
     source = tensor.source
     if source.jagged_dim is not None:
@@ -287,16 +286,16 @@ def _implies(stronger: Symbol, weaker: Symbol) -> bool:
         return False
     (a, b), (c, d) = stronger.operands, weaker.operands
     # a < b shows c < d where d - c is at least b - a.
-    if interval(difference(d - c, b - a))[0] >= 0:
+    if difference_interval(d - c, b - a)[0] >= 0:
         return True
     # a < d * s shows a // s < d.
-    if c.op == "//" and difference(d * c.operands[1], b) == 0:
-        return interval(difference(a, c.operands[0]))[0] >= 0
+    if c.op == "//" and are_equal(d * c.operands[1], b):
+        return difference_interval(a, c.operands[0])[0] >= 0
     # c * s + r < n with r >= 0 shows c < ceil(n / s).
     if d.op == "//":
         total, step = d.operands
-        if difference(total, b + step - 1) == 0:
-            return interval(difference(a, c * step))[0] >= 0
+        if are_equal(total, b + step - 1):
+            return difference_interval(a, c * step)[0] >= 0
     return False
 
 

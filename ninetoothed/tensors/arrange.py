@@ -95,8 +95,8 @@ class Parameter:
             return False
         taken = [positions(f"level_{depth}", shape) for depth, shape in enumerate(self.levels)]
         return all(
-            operation.conditions(*given) == operation.conditions_of_sizes(*given)
-            for operation, given, _ in steps(self.tensor, taken)
+            operation.conditions(*operands) == operation.conditions_of_sizes(*operands)
+            for operation, _, operands in steps(self.tensor, taken)
         )
 
     @threads.cached_property

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol, constant
-from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.symbols.simplify import are_equal, difference_interval, simplify
 from ninetoothed.tensors.meta_operation import Indices, Shape
 
 #: For each dimension of a shape the one of the grid that it is, None where its size is 1. None: which
@@ -45,7 +44,7 @@ def places(shape: Shape, grid: Shape) -> Places:
     else:
         left, found = iter(own), {}
         for of_grid in theirs:
-            equal = (dim for dim in left if difference(shape[dim], grid[of_grid]) == 0)
+            equal = (dim for dim in left if are_equal(shape[dim], grid[of_grid]))
             if (dim := next(equal, None)) is not None:
                 found[dim] = of_grid
         if len(found) < len(theirs):
@@ -93,7 +92,7 @@ def _may_agree(a: Shape, b: Shape) -> bool:
 
 
 def _may_be_equal(a: Symbol | int, b: Symbol | int) -> bool:
-    low, high = interval(difference(a, b))
+    low, high = difference_interval(a, b)
     return low <= 0 <= high
 
 

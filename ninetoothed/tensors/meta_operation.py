@@ -92,11 +92,11 @@ class MetaOperation:
         """The operand levels' indices at the given indices of the result's levels."""
         raise NotImplementedError
 
-    def conditions(self, *indices: Indices) -> list[Condition]:
-        """What must hold for the operand's element to exist."""
+    def conditions(self, *operands: Indices) -> list[Condition]:
+        """What must hold for the operand's element to exist, by the operand levels' indices."""
         return []
 
-    def conditions_of_sizes(self, *indices: Indices) -> list[Condition]:
+    def conditions_of_sizes(self, *operands: Indices) -> list[Condition]:
         """Those of `conditions` that a size alone decides.
 
         Positions that `pad` adds and windows that overlap may lie beyond a size on purpose.

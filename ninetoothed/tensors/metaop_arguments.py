@@ -20,7 +20,7 @@ from ninetoothed.symbols.expr import (
     maximum,
     minimum,
 )
-from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.symbols.simplify import are_equal, difference_interval, simplify
 from ninetoothed.tensors.meta_operation import Misfit, Shape, shape_text
 from ninetoothed.tensors.metaops import (
     Expand,
@@ -104,10 +104,10 @@ def expand(shape: Shape, new_shape: Any) -> Expand:
             raise Misfit(
                 f"{shown(size)} for dimension {dim}", "a size of at least 0, or -1 to keep one"
             )
-        keeps = size == -1 or difference(size, shape[dim]) == 0
+        keeps = size == -1 or are_equal(size, shape[dim])
         result.append(shape[dim] if keeps else simplify(size))
         expanded.append(not keeps)
-        low, high = interval(difference(shape[dim], 1))
+        low, high = difference_interval(shape[dim], 1)
         if not keeps and (low > 0 or high < 0):
             raise Misfit(
                 f"{size} for dimension {dim}, whose size is {shape[dim]}",
@@ -124,7 +124,7 @@ def squeeze(shape: Shape, dims: Any) -> Squeeze:
     if len(set(positions)) != len(positions):
         raise Misfit(f"dimensions {tuple(wanted)}", "each dimension once")
     for dim in positions:
-        low, high = interval(difference(shape[dim], 1))
+        low, high = difference_interval(shape[dim], 1)
         if low > 0 or high < 0:
             raise Misfit(f"dimension {dim}, whose size is {shape[dim]}", "a dimension of size 1")
     return Squeeze((shape,), positions, location=caller_location())
@@ -258,7 +258,7 @@ def _position(index: Any, size: Expression) -> tuple[Expression, bool]:
         index = index.__index__()
     is_from_end = interval(index)[1] < 0
     position = simplify(as_symbol(size) + index) if is_from_end else simplify(index)
-    if interval(position)[1] < 0 or interval(difference(size, position))[1] <= 0:
+    if interval(position)[1] < 0 or difference_interval(size, position)[1] <= 0:
         raise Misfit(f"index {shown(index)}", f"an index inside the dimension of size {size}")
     return position, is_from_end
 

@@ -89,18 +89,18 @@ class Tile(MetaOperation):
             ),
         )
 
-    def conditions(self, *indices: Indices) -> list[Condition]:
-        (positions,) = self.operand_indices(*indices)
+    def conditions(self, *operands: Indices) -> list[Condition]:
+        (positions,) = operands
         return [
             as_symbol(position) < as_symbol(size)
             for position, size, whole in zip(positions, self.input, self.whole)
             if not whole
         ]
 
-    def conditions_of_sizes(self, *indices: Indices) -> list[Condition]:
+    def conditions_of_sizes(self, *operands: Indices) -> list[Condition]:
         sizes = zip(self.whole, self.tile_shape, self.strides, self.dilation)
         is_side_by_side = [t == stride and d == 1 for whole, t, stride, d in sizes if not whole]
-        return list(itertools.compress(self.conditions(*indices), is_side_by_side))
+        return list(itertools.compress(self.conditions(*operands), is_side_by_side))
 
     def _needed(self) -> Iterator[Need]:
         for dim, values in enumerate(zip(self.tile_shape, self.strides, self.dilation)):
@@ -254,8 +254,8 @@ class Pad(MetaOperation):
         shifted = zip(index, self.padding)
         return (tuple(as_symbol(simplify(position - left)) for position, (left, _) in shifted),)
 
-    def conditions(self, *indices: Indices) -> list[Condition]:
-        (positions,) = self.operand_indices(*indices)
+    def conditions(self, *operands: Indices) -> list[Condition]:
+        (positions,) = operands
         result = []
         for position, size, (left, right) in zip(positions, self.input, self.padding):
             if left != 0:

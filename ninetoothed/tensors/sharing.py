@@ -7,7 +7,7 @@ from typing import Any
 
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Symbol, as_symbol
-from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.symbols.simplify import difference, difference_interval, simplify
 from ninetoothed.tensors import metaops
 from ninetoothed.tensors.access import positions, source_indices, steps
 from ninetoothed.tensors.level import Level
@@ -86,4 +86,4 @@ def most(position: Symbol) -> int | None:
 
 
 def _is_at_least(one: Any, other: Any) -> bool:
-    return interval(difference(one, other))[0] >= 0
+    return difference_interval(one, other)[0] >= 0

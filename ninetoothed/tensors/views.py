@@ -13,7 +13,7 @@ from dataclasses import replace
 from ninetoothed.records import dataclass
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, maximum, minimum
-from ninetoothed.symbols.simplify import difference, simplify
+from ninetoothed.symbols.simplify import difference_interval, simplify
 from ninetoothed.tensors.access import Access, held_size, is_power_of_two, offset_of, positions
 from ninetoothed.tensors.level import Level
 from ninetoothed.tensors.meta_operation import Shape
@@ -135,7 +135,7 @@ def _bound(value: Expression, size: Expression) -> Expression:
         # A tile's sizes are 1 or more.
         is_within = value == -1 or interval(found)[0] >= 0
         return found if is_within else as_expression(maximum(found, 0))
-    rest = interval(difference(size, value))
+    rest = difference_interval(size, value)
     if rest[0] >= 0 or (isinstance(value, int) and value <= 1):
         return value
     return size if rest[1] <= 0 else as_expression(minimum(value, size))

@@ -14,7 +14,9 @@ from ninetoothed import Symbol, Tensor
 from ninetoothed.symbols.bounds import interval
 from ninetoothed.symbols.expr import as_symbol, index, make, maximum, minimum, padded
 from ninetoothed.symbols.simplify import (
+    are_equal,
     difference,
+    difference_interval,
     floors_as_it_truncates,
     is_nonnegative,
     product,
@@ -213,6 +215,14 @@ def test_every_value_lies_within_the_bounds(expression, seed):
         for number in range(5):
             value = expression.evaluate(values_of_leaves(seed + number))
             assert low <= value <= high
+
+
+@settings(max_examples=400)
+@given(expressions(), expressions())
+def test_a_difference_that_is_not_written_down_has_the_bounds_of_the_one_that_is(left, right):
+    written = difference(left, right)
+    assert difference_interval(left, right) == interval(written)
+    assert are_equal(left, right) == (written == 0)
 
 
 @settings(max_examples=400)

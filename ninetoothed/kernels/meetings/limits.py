@@ -268,9 +268,9 @@ def _conditions(
     source = tensor.source
     # Of sequences it is the longest one's end, and data tell which others end before.
     longest = set() if source.jagged_dim is None else {as_symbol(source.shape[source.jagged_dim])}
-    for operation, taken, _ in steps(tensor, [access.placed, *middle, *tile]):
-        decided = operation.conditions_of_sizes(*taken)
-        for condition in operation.conditions(*taken):
+    for operation, _, operands in steps(tensor, [access.placed, *middle, *tile]):
+        decided = operation.conditions_of_sizes(*operands)
+        for condition in operation.conditions(*operands):
             if condition.op == "<":
                 is_by_size = condition in decided and longest.isdisjoint(
                     condition.operands[1].leaves()

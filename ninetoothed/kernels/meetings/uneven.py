@@ -279,9 +279,9 @@ def _are_decided(parameter: Any, but_for: type | None = None) -> bool:
     taken = [positions(f"level_{depth}", shape) for depth, shape in enumerate(parameter.levels)]
     return all(
         (but_for is not None and isinstance(operation, but_for))
-        or operation.conditions(*given) == operation.conditions_of_sizes(*given)
+        or operation.conditions(*operands) == operation.conditions_of_sizes(*operands)
         or (isinstance(operation, Tile) and _fits(operation))
-        for operation, given, _ in steps(parameter.tensor, taken)
+        for operation, _, operands in steps(parameter.tensor, taken)
     )
 
 
