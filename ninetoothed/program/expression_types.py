@@ -199,8 +199,8 @@ class Expressions:
         division = isinstance(op, ast.Div | ast.FloorDiv | ast.Mod)
         if reason := refusal(left, op, right):
             self.refuse(node, reason)
-        pointed = left.pointed or right.pointed
-        result = replace(together([left, right], shape, division), pointed=pointed)
+        result, pointed = together([left, right], shape, division), left.pointed or right.pointed
+        result = replace(result, pointed=pointed) if pointed else result
         if isinstance(op, ast.BitAnd):
             either = left.is_natural or right.is_natural
             return replace(result, is_natural=either and result.kind in ("int", "bool"))
@@ -416,7 +416,7 @@ class OfParts(Expressions):
         return Expressions.of(self, node)
 
 
-_EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType]] = {
+_EXPRESSIONS: dict[type, Callable[[Expressions, Any], ValueType] | None] = {
     ast.Name: lambda expressions, node: expressions.known.get(node.id, UNKNOWN),
     ast.Constant: lambda expressions, node: of_number(node.value, expressions.is_wide),
     nodes.SymbolValue: _symbol,

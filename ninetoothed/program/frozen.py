@@ -8,7 +8,7 @@ left on nodes (`inference`) and are no fields.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError
 from typing import Any, TypeGuard, TypeVar
 
@@ -64,12 +64,14 @@ def kind_of(node: Any) -> Any:
     return getattr(kind, "thawed", kind)
 
 
-def rule_for(node: Any, rules: Mapping[Any, Rule]) -> Rule | None:
-    """The rule for a node's class, else for the first that it is derived from."""
-    rule = rules.get(kind_of(node))
-    if rule is not None:
-        return rule
-    return next((rule for kind, rule in rules.items() if isinstance(node, kind)), None)
+def rule_for(node: Any, rules: dict[type, Rule | None]) -> Rule | None:
+    """The rule for a node's class, else for the first that it is derived from; kept in the table."""
+    kind = type(node)
+    if kind not in rules:
+        known = rules.get(kind_of(node))
+        derived = (each for of, each in list(rules.items()) if each and isinstance(node, of))
+        rules[kind] = known or next(derived, None)
+    return rules[kind]
 
 
 def freeze(nodes: Iterable[ast.AST]) -> None:

@@ -347,7 +347,8 @@ class Inference(Expressions):
         """Refuses what each round multiplies of a size: 32 bits, as the kernel has it in a loop, hold no such."""
         # What a condition asks for it bounds.
         asked = names_read(node.test) if isinstance(node, ast.While) else set()
-        sizes = {name for name, value in before.items() if _is_size(value)} - asked
+        changed = names_assigned(node.body) - asked
+        sizes = {name for name in changed & before.keys() if _is_size(before[name])}
         if not sizes or not self.is_checked:
             return
         for each in (part for statement in node.body for part in walk(statement)):
@@ -407,7 +408,7 @@ def _both(one: Mapping[str, ValueType], other: Mapping[str, ValueType]) -> dict[
     return {name: met(one[name], other[name]) for name in one if name in other}
 
 
-_STATEMENTS: dict[type, Callable[[Inference, Any], None]] = {
+_STATEMENTS: dict[type, Callable[[Inference, Any], None] | None] = {
     ast.Assign: Inference._assign,
     ast.AnnAssign: Inference._define,
     ast.AugAssign: Inference._augment,

@@ -260,8 +260,11 @@ def no_cast(value: ValueType, own: DType | None) -> str:
 def uncomputed(operands: Sequence[ValueType]) -> str:
     """Why nothing is computed with values together; empty where something may be."""
     narrow = [each for each in operands if too_narrow(each)]
+    if not narrow:
+        # What is wider meets in something that is.
+        return ""
     is_beside_integers = any(each.kind in ("int", "bool") for each in operands)
-    if narrow and (is_beside_integers or len({each.dtype for each in narrow}) > 1):
+    if is_beside_integers or len({each.dtype for each in narrow}) > 1:
         return too_narrow(narrow[0])
     found = together(operands, ())
     return too_narrow(found) or next(

@@ -117,13 +117,17 @@ def of_number(value: Any, is_wide: bool | None = False) -> ValueType:
     return UNKNOWN
 
 
+#: What a pass puts around a value.
+_MADE_SINCE = (Masked, Kept, Flipped)
+
+
 def type_of(node: ast.AST) -> ValueType:
     """The type of an expression of a typed Program; `UNKNOWN` where a pass put it in since.
 
     Of a name that is assigned it is what it gets; of ``x += y``, the statement, what ``x`` was before.
     """
     found = node.__dict__.get("type")
-    if found is None and isinstance(node, Masked | Kept | Flipped):
+    if found is None and isinstance(node, _MADE_SINCE):
         return type_of(node.value)
     return UNKNOWN if found is None else found
 
@@ -419,7 +423,8 @@ def wrapped(value: ValueType) -> ValueType:
     """
     is_known = value.shape == () and value.kind == "int" and not (value.dtype or value.least_bits)
     is_unsigned = value.dtype is not None and value.dtype.kind == "uint"
-    return replace(value, is_natural=is_unsigned or (value.is_natural and is_known))
+    natural = is_unsigned or (value.is_natural and is_known)
+    return value if natural == value.is_natural else replace(value, is_natural=natural)
 
 
 def in_float32(value: ValueType) -> ValueType:
