@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
+from ninetoothed.parsing.source import statements_in
 from ninetoothed.records import dataclass
 
 #: Where a name begins to stand for a tile: the parameter, file, line, column, and which name it is.
@@ -238,12 +239,11 @@ class Holds:
 
 def lent_names(nodes: Sequence[ast.AST]) -> set[str]:
     """The variables that statements give to helpers whose result they do not ask for."""
-    calls = [
-        node.value
-        for statement in nodes
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    ]
+    statements = list(nodes)
+    for statement in statements:
+        statements.extend(statements_in(statement))
+    expressions = [statement.value for statement in statements if isinstance(statement, ast.Expr)]
+    calls = [value for value in expressions if isinstance(value, ast.Call)]
     given = [each for call in calls for each in (*call.args, *(k.value for k in call.keywords))]
     return {each.id for each in given if isinstance(each, ast.Name)}
 

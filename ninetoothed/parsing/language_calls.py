@@ -333,21 +333,23 @@ def _is_zero(value: Value) -> bool:
 
 def _without_shapes(node: ast.expr) -> ast.expr:
     """An expression with a number for each dimension of a shape, which is known."""
-
-    class Shapes(ast.NodeTransformer):
-        def visit(self, part: ast.AST) -> Any:
-            if isinstance(part, ast.expr) and (is_shape(part) or isinstance(part, _SIZES)):
-                return ast.Constant(value=1)
-            part = self.generic_visit(part)
-            if isinstance(part, ast.Call) and isinstance(part.func, nodes.LanguageRef):
-                # Not those that ask the running kernel, or make tiles.
-                operation = operation_of(part)
-                if operation is not None and operation.is_elementwise:
-                    return ast.Tuple(elts=part.args)
-            return part
-
-    result: ast.expr = Shapes().visit(nodes.clone(node))
+    result: ast.expr = _Numbers().visit(nodes.clone(node))
     return result
+
+
+class _Numbers(ast.NodeTransformer):
+    """Puts numbers in the places of sizes."""
+
+    def visit(self, part: ast.AST) -> Any:
+        if isinstance(part, ast.expr) and (is_shape(part) or isinstance(part, _SIZES)):
+            return ast.Constant(value=1)
+        part = self.generic_visit(part)
+        if isinstance(part, ast.Call) and isinstance(part.func, nodes.LanguageRef):
+            # Not those that ask the running kernel, or make tiles.
+            operation = operation_of(part)
+            if operation is not None and operation.is_elementwise:
+                return ast.Tuple(elts=part.args)
+        return part
 
 
 #: What stands for a size, which the compiler is given where a tile's shape needs it.

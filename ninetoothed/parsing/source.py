@@ -31,6 +31,10 @@ _FILES_KEPT = 64
 #: Where statements of a statement stand, in the order of the text.
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 
+#: What has no part that the function around it computes, and what has its defaults alone.
+_WITHOUT_PARTS = (ast.Name, ast.Constant, ast.ClassDef)
+_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+
 #: By the identity of a function's code: what it was compiled from, once it was read.
 _trees: dict[int, tuple[weakref.ref[CodeType], ast.FunctionDef]] = {}
 
@@ -287,7 +291,7 @@ def _definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     pending: list[ast.AST] = [_parsed(text)]
     # Statements stand in statements alone: their expressions need not be gone through.
     for node in pending:
-        pending.extend(_statements_in(node))
+        pending.extend(statements_in(node))
         if isinstance(node, ast.FunctionDef):
             # A code object's first line is that of the first decorator.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -295,10 +299,9 @@ def _definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     return definitions
 
 
-def _statements_in(node: ast.AST) -> list[ast.AST]:
+def statements_in(node: ast.AST) -> list[ast.AST]:
     """What stands in the blocks of a statement, in the order of the text; handlers and cases have blocks too."""
-    of = node.__dict__
-    return [statement for name in _BLOCKS for statement in of.get(name, ())]
+    return [statement for name in _BLOCKS for statement in node.__dict__.get(name, ())]
 
 
 @functools.lru_cache(maxsize=_FILES_KEPT)
@@ -392,7 +395,7 @@ def returns_of(node: ast.AST) -> Iterator[ast.Return]:
         if isinstance(current, ast.Return):
             yield current
         elif not isinstance(current, ast.FunctionDef | ast.ClassDef):
-            pending.extend(reversed(_statements_in(current)))
+            pending.extend(reversed(statements_in(current)))
 
 
 def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
@@ -402,14 +405,15 @@ def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
     while pending:
         current = pending.pop()
         yield current
-        if isinstance(current, ast.FunctionDef | ast.Lambda):
+        if isinstance(current, _WITHOUT_PARTS):
+            continue
+        if isinstance(current, _FUNCTIONS):
             pending.extend(reversed(defaults_of(current)))
             continue
-        if isinstance(current, ast.ClassDef):
-            continue
         fields = current.__dict__
+        is_own = isinstance(current, ast.comprehension)
         for name in reversed(current._fields):
-            if isinstance(current, ast.comprehension) and name == "target":
+            if is_own and name == "target":
                 # Its variables are its own.
                 continue
             value = fields.get(name)

@@ -287,12 +287,18 @@ class Logical(ast.BoolOp):
     """``and`` or ``or``: an operand of numbers, as Python has it; of tiles element by element."""
 
 
+#: What is made of nothing else.
+_LEAVES = (ast.Name, ast.Constant)
+
+
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """``node`` and all nodes below it, operators and contexts left out; faster than ``ast.walk``."""
     pending = [node]
     while pending:
         current = pending.pop()
         yield current
+        if isinstance(current, _LEAVES):
+            continue
         fields = current.__dict__
         for name in current._fields:
             value = fields.get(name)
