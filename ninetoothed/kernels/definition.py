@@ -374,7 +374,7 @@ def define(
         values,
     )
     checks.check_call_names(name, declaration.call_names, begins_at(application))
-    plain = _defined(declaration, parsed) if isinstance(parsed, Program) else parsed
+    plain = _defined(declaration, parsed, among) if isinstance(parsed, Program) else parsed
     return Specializations(declaration, plain, decisions.missing)
 
 
@@ -408,7 +408,8 @@ def _with_constants(
     parameters, name = declaration.parameters, declaration.name
     taken = frozenset(declaration.names.values())
     program = parse(declaration.frozen, parameters, name, constants, taken, decisions)
-    definition = _defined(replace(declaration, values=constants), program)
+    among = declaration.arrangement.among(program.arranged, begins_at(declaration.application))
+    definition = _defined(replace(declaration, values=constants), program, among)
     checks.check_sequences(program, definition.arrangement)
     for symbol in all_symbols(definition.arrangement, program):
         if symbol not in declaration.names:
@@ -421,11 +422,9 @@ def _with_constants(
     return definition
 
 
-def _defined(declaration: Declaration, program: Program) -> Definition:
+def _defined(declaration: Declaration, program: Program, among: Arrangement) -> Definition:
     shared = {each.name: getattr(declaration, each.name) for each in fields(declaration)}
-    location = begins_at(declaration.application)
-    shared["arrangement"] = declaration.arrangement.among(program.arranged, location)
-    return Definition(**shared, program=program)
+    return Definition(**{**shared, "arrangement": among, "program": program})
 
 
 def _check_sources(

@@ -122,7 +122,7 @@ class Program:
         read = {p.name for p in tensors if numbers.intersection(map(as_symbol, p.source.strides))}
         return frozenset(named | read)
 
-    @property
+    @threads.cached_property
     def arranged(self) -> frozenset[str]:
         """The tensor parameters of which a tile is used, or elements of one, and not the source alone."""
         return frozenset(node.parameter for node in self.nodes() if isinstance(node, _ARRANGED))
