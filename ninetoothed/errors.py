@@ -88,7 +88,9 @@ def caller_location() -> Location | None:
     compilers wrote into no module, and the module of Python's by which a property of ours is found once.
     """
     frame = sys._getframe(1)
-    while frame is not None and _is_nobodys(frame):
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_PACKAGE) or _is_nobodys(frame)
+    ):
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None:
         return None
@@ -96,10 +98,10 @@ def caller_location() -> Location | None:
 
 
 def _is_nobodys(frame: FrameType) -> bool:
-    """Whether a frame is of no user's code; see `caller_location`."""
+    """Whether a frame that is not our own is of no user's code; see `caller_location`."""
     file, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
     return (
-        file.startswith((_PACKAGE, *_GENERATED))
+        file.startswith(_GENERATED)
         or file == functools.__file__
         or not module
         or module.startswith("ninetoothed_")

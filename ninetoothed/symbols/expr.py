@@ -213,7 +213,7 @@ class Symbol(Refusals):
 
     @located_where_too_deep("An integer expression", ArrangementError)
     def __str__(self) -> str:
-        return ast.unparse(self.ast())
+        return self._label() if self.op == "leaf" else ast.unparse(self.ast())
 
     __repr__ = __str__
 
