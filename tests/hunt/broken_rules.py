@@ -265,8 +265,8 @@ _OTHERS = {
     "a condition implies one that asks for one more": Mutant(
         "plain",
         "ninetoothed/tensors/access.py",
-        "interval(difference(d - c, b - a))[0] >= 0",
-        "interval(difference(d - c, b - a))[0] >= -1",
+        "difference_interval(d - c, b - a)[0] >= 0",
+        "difference_interval(d - c, b - a)[0] >= -1",
     ),
     "products of what is not negative are none": Mutant(
         "plain",

@@ -24,6 +24,7 @@ from tests.hunt.values import (
     promoted,
     reduced_type,
     total_error,
+    with_exponent,
 )
 
 LEAST, MOST = -np.inf, np.inf
@@ -339,7 +340,8 @@ def _softmax(value: Value, axis: int) -> Value:
         powers = np.where(value.exists, np.exp(data - greatest), 0.0)
         result = np.where(value.exists, powers / powers.sum(axis=place, keepdims=True), 0.0)
     off = np.where(value.exists, value.error, 0.0).max(axis=place, keepdims=True)
-    return checked(result, value.exists, result * (4 * off + 1e-6), value.dtype, 16)
+    found = checked(result, value.exists, result * (4 * off + 1e-6), value.dtype, 16)
+    return with_exponent(found, data - greatest)
 
 
 form("softmax", "ntl.softmax({0}, {axis}, keep_dims=True)", "real", _softmax, _an_axis)

@@ -147,6 +147,14 @@ def test_the_reference_rounds_the_least_numbers() -> None:
     assert held.tolist() == [0, 2.0**-24, 2.0**-23, 5]
 
 
+def test_the_reference_is_off_by_more_where_an_exponent_is_large() -> None:
+    """Seed 206360129: of `exp` of -46 a device has 1.053065e-20 for 1.053062e-20."""
+    compute = FORMS["exp"].compute
+    small, large = (compute(exact(np.full(1, x), "float32")) for x in (-0.5, -46.0))
+    assert abs(1.053065e-20 - large.data[0]) < large.error[0] < 1e-5 * large.data[0]
+    assert small.error[0] < 2e-6 * small.data[0]
+
+
 def test_the_reference_is_exact_about_the_largest_integers() -> None:
     most = 2**63 - 1
     numbers = exact(np.array([[most - 1, most, -most - 1, -most]]), "int64")

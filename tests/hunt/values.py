@@ -294,6 +294,22 @@ def elementwise(
     return replace(checked(data, exists, 1.5 * error, dtype, ulps, known), loaded=loaded)
 
 
+def of_exponent(function: Callable[..., np.ndarray], ulps: float) -> Callable[[Value], Value]:
+    """`elementwise` for a function that devices compute by ``exp``."""
+    return lambda value: with_exponent(
+        elementwise(function, [value], value.dtype, ulps), value.data
+    )
+
+
+def with_exponent(value: Value, exponent: np.ndarray) -> Value:
+    """What was computed by ``exp``: devices have ``2 ** (x * log2(e))``, and the product's rounding counts as often
+    as x is large."""
+    unit = 2.0 ** (-52 if value.dtype == "float64" else -23)
+    with np.errstate(all="ignore"):
+        off = np.where(value.exists, np.abs(value.data * exponent) * unit, 0.0)
+    return replace(value, error=value.error + off)
+
+
 def _known(value: Value) -> np.ndarray:
     return np.zeros(value.data.shape, bool) if value.known is None else value.known
 
