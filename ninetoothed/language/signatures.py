@@ -180,7 +180,12 @@ def _signature(text: str) -> Signature:
 
 @functools.cache
 def _table() -> dict[str, str]:
-    return {name: taken for taken, names in _TAKEN.items() for name in names.split()} | {
+    return {name: taken for taken, names in _TAKEN.items() for name in names.split()}
+
+
+@functools.cache
+def _table_of_libdevice() -> dict[str, str]:
+    return {
         f"libdevice.{name}": " ".join(f"arg{place}" for place in range(count))
         for count, names in _OPERANDS.items()
         for name in names.split()
@@ -191,7 +196,8 @@ def _table() -> dict[str, str]:
 def signature_of(name: str) -> Signature | None:
     """What a function of the language is called with; None of what is not known here."""
     plain = operations.without_alias(name)
-    taken = _table().get(name) or _table().get(plain)
+    table = _table_of_libdevice() if plain.startswith("libdevice.") else _table()
+    taken = table.get(name) or table.get(plain)
     if taken is None and plain.startswith("libdevice.") and plain in operations.TABLE:
         taken = "arg0"
-    return None if taken is None and plain not in _table() else _signature(taken or "")
+    return None if taken is None and plain not in table else _signature(taken or "")
