@@ -83,9 +83,10 @@ def written_symbols(parameters: Sequence[Parameter]) -> list[Symbol]:
     seen: set[int] = set()
 
     def walk(level: Level) -> None:
-        if level.origin is None or id(level) in seen:
+        # The levels of a tile are of one operation.
+        if level.origin is None or id(level.origin.operation) in seen:
             return
-        seen.add(id(level))
+        seen.add(id(level.origin.operation))
         for operand in level.origin.operands:
             walk(operand)
         for symbol in level.origin.operation.symbols():

@@ -142,6 +142,8 @@ class Symbol(Refusals):
 
     def leaves(self) -> Iterator[Symbol]:
         """The names in this expression, from left to right, each once."""
+        if self.op == "leaf":
+            return iter((self,))
         found: dict[Symbol, None] = {}
         pending = [self]
         while pending:
@@ -166,10 +168,11 @@ class Symbol(Refusals):
         replacement = replace(self)
         if replacement is not None:
             return as_symbol(replacement)
-        if not any(isinstance(operand, Symbol) for operand in self.operands):
+        if self.op in ("leaf", "const"):
             return self
-        operands = tuple(o.map(replace) if isinstance(o, Symbol) else o for o in self.operands)
-        return self if operands == self.operands else make(self.op, *operands)
+        old = self.operands
+        new = [each.map(replace) if isinstance(each, Symbol) else each for each in old]
+        return self if all(map(operator.is_, new, old)) else make(self.op, *new)
 
     def substitute(self, values: Mapping[Symbol, Expression]) -> Symbol:
         """This expression with leaves replaced."""

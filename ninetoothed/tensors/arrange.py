@@ -223,7 +223,6 @@ def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tupl
         raise ArgumentError(
             f"an arrangement is a function of the tensors that returns them arranged, not {arrangement!r}"
         )
-    _check_takes(arrangement, tensors)
     with named(parameter_names(arrangement, tensors)):
         arranged = arrangement(*tensors)
         if isinstance(arranged, Iterator):
@@ -237,35 +236,32 @@ def arranged_by(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> tupl
     return tuple(arranged) if isinstance(arranged, (tuple, list)) else (arranged,)
 
 
-def _check_takes(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> None:
-    try:
-        signature = inspect.signature(arrangement)
-    except (TypeError, ValueError):
-        return  # Not written in Python: the call will tell.
-    try:
-        signature.bind(*tensors)
-    except TypeError as error:
-        raise ArrangementError(
-            f"the arrangement takes {signature}, but `make` was given "
-            f"{len(tensors)} tensor{'s' * (len(tensors) != 1)}: {error}",
-            _location(arrangement),
-        ) from None
-
-
 def _location(arrangement: Callable[..., Any]) -> Location | None:
     code = getattr(inspect.unwrap(getattr(arrangement, "func", arrangement)), "__code__", None)
     return None if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
 def parameter_names(arrangement: Callable[..., Any], tensors: Sequence[Any]) -> dict[str, Any]:
-    """What the arrangement calls the tensors it is given; nothing where it does not say."""
+    """What the arrangement calls the tensors it is given; nothing where it does not say.
+
+    Raises:
+        ArrangementError: it takes others.
+    """
     try:
-        bound = inspect.signature(arrangement).bind(*tensors).arguments
+        signature = inspect.signature(arrangement)
     except (TypeError, ValueError):
-        return {}
+        return {}  # Not written in Python: the call will tell.
+    try:
+        taken = signature.bind(*tensors).arguments
+    except TypeError as error:
+        raise ArrangementError(
+            f"the arrangement takes {signature}, but `make` was given "
+            f"{len(tensors)} tensor{'s' * (len(tensors) != 1)}: {error}",
+            _location(arrangement),
+        ) from None
     return {
         f"{name}[{place}]" if isinstance(value, tuple) else name: entry
-        for name, value in bound.items()
+        for name, value in taken.items()
         for place, entry in enumerate(value if isinstance(value, tuple) else (value,))
     }
 
