@@ -58,7 +58,7 @@ def are_equal(a: Expression, b: Expression) -> bool:
 
 
 def _gap(a: Expression, b: Expression) -> Polynomial:
-    return _sum(_polynomial(as_symbol(a)), _scaled(_polynomial(as_symbol(b)), -1))
+    return _sum(_polynomial(as_symbol(a)), _polynomial(as_symbol(b)), -1)
 
 
 def product(values: tuple[Expression, ...] | list[Expression]) -> Expression:
@@ -147,7 +147,7 @@ def _polynomial(expression: Symbol) -> Polynomial:
     if op == "+":
         return _sum(_polynomial(operands[0]), _polynomial(operands[1]))
     if op == "-":
-        return _sum(_polynomial(operands[0]), _scaled(_polynomial(operands[1]), -1))
+        return _sum(_polynomial(operands[0]), _polynomial(operands[1]), -1)
     if op == "*":
         return _product(_polynomial(operands[0]), _polynomial(operands[1]))
     if op == "//":
@@ -158,10 +158,11 @@ def _polynomial(expression: Symbol) -> Polynomial:
     return _polynomial(simplified) if simplified.op == "const" else {(simplified,): 1}
 
 
-def _sum(a: Polynomial, b: Polynomial) -> Polynomial:
+def _sum(a: Polynomial, b: Polynomial, factor: int = 1) -> Polynomial:
+    """The first, and a number of times the other."""
     result = dict(a)
     for monomial, coefficient in b.items():
-        total = result.get(monomial, 0) + coefficient
+        total = result.get(monomial, 0) + factor * coefficient
         if total:
             result[monomial] = total
         else:

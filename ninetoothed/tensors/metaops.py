@@ -71,6 +71,9 @@ class Tile(MetaOperation):
         stride, dilation = self.strides[dim], self.dilation[dim]
         if self.whole[dim]:
             return 1
+        if tile == stride == dilation == 1 and (isinstance(size, int) or size.op == "leaf"):
+            # Each element is a tile.
+            return max(size, 0) if isinstance(size, int) else size
         if stride != tile or dilation != 1:
             # Side by side, tiles of a negative number of elements are no more than those of none.
             size = _at_least_zero(size)
