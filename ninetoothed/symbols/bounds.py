@@ -25,11 +25,12 @@ def interval(expression: Expression, ranges: Mapping[Symbol, Interval] | None = 
     """
     if not isinstance(expression, Symbol):
         return (expression, expression)
-    return _known_interval(expression) if ranges is None else _interval(expression, ranges)
+    return known_interval(expression) if ranges is None else _interval(expression, ranges)
 
 
 @functools.lru_cache(maxsize=16384)
-def _known_interval(expression: Symbol) -> Interval:
+def known_interval(expression: Symbol) -> Interval:
+    """Those of a Symbol by the bounds of its leaves."""
     return _interval(expression, None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 
-from ninetoothed.symbols.bounds import Interval, interval, product_interval
+from ninetoothed.symbols.bounds import Interval, interval, known_interval, product_interval
 from ninetoothed.symbols.expr import Expression, Symbol, as_expression, as_symbol, constant, make
 
 #: A product of atoms, in a fixed order, with repetitions: () is the number one.
@@ -124,11 +124,11 @@ def _is_without_sign(expression: Symbol, positive: frozenset[Symbol]) -> bool:
 
 def _interval(polynomial: Polynomial, ranges: Mapping[Symbol, Interval] | None = None) -> Interval:
     """Bounds of a polynomial: those of its expression, which need not be made for them."""
+    find = known_interval if ranges is None else functools.partial(interval, ranges=ranges)
     low: float = 0
     high: float = 0
     for monomial, coefficient in polynomial.items():
-        known = [interval(atom, ranges) for atom in monomial]
-        bounds = functools.reduce(product_interval, known) if known else (1, 1)
+        bounds = functools.reduce(product_interval, map(find, monomial)) if monomial else (1, 1)
         # As wide as a number may be.
         number = constant(coefficient).operands[0]
         low += number * bounds[number < 0]
@@ -329,6 +329,7 @@ def _atom(symbol: Symbol) -> Polynomial:
     return {(symbol,): 1}
 
 
+@functools.lru_cache(maxsize=16384)
 def _order(symbol: Symbol) -> tuple[bool, str]:
     return (symbol.op != "leaf", symbol.sort_key)
 
@@ -337,7 +338,7 @@ def _from_polynomial(polynomial: Polynomial) -> Symbol:
     """The expression of a polynomial: first the names, then the rest, the number last."""
     terms = list(polynomial.items())
     if len(terms) > 1:
-        terms.sort(key=lambda item: (not item[0], item[1] < 0, [_order(atom) for atom in item[0]]))
+        terms.sort(key=lambda item: (not item[0], item[1] < 0, [*map(_order, item[0])]))
     result: Symbol | None = None
     for monomial, coefficient in terms:
         magnitude = abs(coefficient)
