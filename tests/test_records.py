@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import gc
 import pickle
+import sys
 from dataclasses import FrozenInstanceError, field, fields, replace
 from typing import Any, ClassVar
 
@@ -128,6 +129,22 @@ def test_what_is_read_from_bytes_before_any_is_made_compares() -> None:
     for each in (one, other):
         object.__setattr__(each, "x", 3)
     assert pickle.loads(pickle.dumps(one)) == other and repr(one) == "Kept(x=3)"
+
+
+def test_a_debugger_that_reads_variables_adds_nothing_to_a_record() -> None:
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        seen_variables.append(dict(frame.f_locals))
+        return trace
+
+    seen_variables: list[dict[str, Any]] = []
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        made = point(records.dataclass)(1)
+    finally:
+        sys.settrace(before)
+    assert {"x": 1}.items() <= made.__dict__.items() and "self" not in made.__dict__
+    assert any("self" in variables for variables in seen_variables)
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
