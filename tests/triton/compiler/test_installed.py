@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import subprocess
 import sys
 
@@ -60,6 +61,14 @@ def test_one_that_writes_it_in_another_way_is_imported_and_asked(tmp_path) -> No
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton" / "__init__.py").write_text("__version__ = '.'.join(['3', '7', '1'])\n")
     assert version_with(tmp_path) == "(3, 7)"
+
+
+def test_one_without_its_text_is_imported_and_asked(tmp_path) -> None:
+    (tmp_path / "triton").mkdir()
+    source = tmp_path / "source.py"
+    source.write_text("__version__ = '3.8.0'\n")
+    py_compile.compile(str(source), str(tmp_path / "triton" / "__init__.pyc"))
+    assert version_with(tmp_path) == "(3, 8)"
 
 
 def test_one_that_is_too_old_is_refused(tmp_path) -> None:

@@ -73,6 +73,7 @@ def is_compiling_always() -> bool:
 
 
 def _unimported() -> Path | None:
-    """The first file of its package, where nobody has imported it yet."""
+    """The text of its package, where nobody has imported it yet and there is one."""
     spec = None if "triton" in sys.modules else importlib.util.find_spec("triton")
-    return Path(spec.origin) if spec is not None and spec.origin else None
+    path = Path(spec.origin) if spec is not None and spec.origin else None
+    return path if path is not None and path.suffix == ".py" and path.is_file() else None
