@@ -18,8 +18,8 @@ from ninetoothed.parsing.frames import RESERVED, State
 from ninetoothed.parsing.holds import CarryLater, Loaded, Loan, ReadLater
 from ninetoothed.parsing.language_calls import function_of
 from ninetoothed.parsing.objects import is_inlined, unbound, value_of
-from ninetoothed.parsing.source import assigned_names
 from ninetoothed.parsing.statements import StatementFrame
+from ninetoothed.parsing.syntax.walks import assigned_names, returns_value
 from ninetoothed.parsing.values import Cell, Group, Known, Named, Runtime, Tile, Value, copy_of
 from ninetoothed.program.inference import infer
 from ninetoothed.program.nodes import Load, SourceLoad, at, walk
@@ -236,9 +236,7 @@ class FunctionFrame(StatementFrame):
             for name in names:
                 item = getattr(item, name)
             item, _ = unbound(item)
-            return item is None or (
-                is_inlined(item) and not source.returns_value(source.read(item).tree)
-            )
+            return item is None or (is_inlined(item) and not returns_value(source.read(item).tree))
         except (AttributeError, NineToothedError):
             # It is told of where it is called.
             return True
@@ -249,7 +247,7 @@ class FunctionFrame(StatementFrame):
         self, arguments: list[Value | Cell], keywords: dict[str, Value | Cell], node: ast.AST
     ) -> None:
         counts = assigned_names(self.function.tree.body)
-        rebinds = source.returns_value(self.function.tree)
+        rebinds = returns_value(self.function.tree)
         paired = self._paired(arguments, keywords)
         for name, item in paired.items():
             if isinstance(item, Cell) and not item.stores:

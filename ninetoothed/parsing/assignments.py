@@ -9,7 +9,7 @@ from typing import Any
 from ninetoothed.parsing.calls import CallFrame
 from ninetoothed.parsing.elements import is_reshaped_only
 from ninetoothed.parsing.objects import language_member
-from ninetoothed.parsing.source import assigned_names
+from ninetoothed.parsing.syntax.walks import assigned_names
 from ninetoothed.parsing.values import (
     Cell,
     Elements,

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
-from ninetoothed.parsing.source import statements_in
+from ninetoothed.parsing.syntax.walks import statements_in
 from ninetoothed.records import dataclass
 
 #: Where a name begins to stand for a tile: the parameter, file, line, column, and which name it is.

@@ -17,6 +17,7 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.errors import ApplicationError, Location, UnresolvedNameError, location_of, near
+from ninetoothed.parsing.syntax.definitions import definition_of
 from ninetoothed.records import dataclass
 
 #: Packages whose Python functions are no user's. So are those of the standard library.
@@ -24,16 +25,6 @@ LIBRARIES = frozenset({"ninetoothed", "triton", "numpy", "torch", "paddle", "ml_
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _PYTHON = str(Path(functools.__file__).parent)
-
-#: How many files' trees are kept. Each is read again when its text has changed.
-_FILES_KEPT = 64
-
-#: Where statements of a statement stand, in the order of the text.
-_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
-
-#: What has no part that the function around it computes, and what has its defaults alone.
-_WITHOUT_PARTS = (ast.Name, ast.Constant, ast.ClassDef)
-_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 
 #: By the identity of a function's code: what it was compiled from, once it was read.
 _trees: dict[int, tuple[weakref.ref[CodeType], ast.FunctionDef]] = {}
@@ -173,8 +164,9 @@ def _tree_of(code: CodeType, namespace: dict[str, Any]) -> ast.FunctionDef | Non
         return kept[1]
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, namespace)
-    text = _generated.get(code.co_filename) or "".join(lines)
-    tree = _find(code, text) if text else None
+    if text := _generated.get(code.co_filename):
+        lines = text.splitlines(keepends=True)
+    tree = definition_of(code, lines) if lines else None
     if tree is not None:
         number = id(code)
         _trees[number] = weakref.ref(code, lambda _: _trees.pop(number, None)), tree
@@ -265,181 +257,6 @@ def _first(names: Iterable[str], among: Container[str]) -> int:
     """The place of the first name that is there; their number where none is."""
     listed = list(names)
     return next((place for place, name in enumerate(listed) if name in among), len(listed))
-
-
-def _find(code: CodeType, text: str) -> ast.FunctionDef | None:
-    """The definition that ``code`` was compiled from, else None."""
-    try:
-        if code.co_name == "<lambda>":
-            return _as_definition(_choose_lambda(code, _lambdas(text).get(code.co_firstlineno, [])))
-        found = _definitions(text).get((code.co_name, code.co_firstlineno))
-    except SyntaxError:
-        return None
-    # A file that was edited since may have another function in its place.
-    return found if found is not None and _parameter_names(found.args) == _varnames(code) else None
-
-
-@functools.lru_cache(maxsize=_FILES_KEPT)
-def _parsed(text: str) -> ast.Module:
-    return threads.parse(text)
-
-
-@functools.lru_cache(maxsize=_FILES_KEPT)
-def _definitions(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """A file's definitions by name and first line."""
-    definitions: dict[tuple[str, int], ast.FunctionDef] = {}
-    pending: list[ast.AST] = [_parsed(text)]
-    # Statements stand in statements alone: their expressions need not be gone through.
-    for node in pending:
-        pending.extend(statements_in(node))
-        if isinstance(node, ast.FunctionDef):
-            # A code object's first line is that of the first decorator.
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            definitions[node.name, first] = node
-    return definitions
-
-
-def statements_in(node: ast.AST) -> list[ast.AST]:
-    """What stands in the blocks of a statement, in the order of the text; handlers and cases have blocks too."""
-    return [statement for name in _BLOCKS for statement in node.__dict__.get(name, ())]
-
-
-@functools.lru_cache(maxsize=_FILES_KEPT)
-def _lambdas(text: str) -> dict[int, list[ast.Lambda]]:
-    """A file's lambdas by line."""
-    lambdas: dict[int, list[ast.Lambda]] = {}
-    for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.Lambda):
-            lambdas.setdefault(node.lineno, []).append(node)
-    return lambdas
-
-
-def _choose_lambda(code: CodeType, candidates: list[ast.Lambda]) -> ast.Lambda | None:
-    """The one lambda of a line that ``code`` can have come from; None where that is not certain."""
-    fitting = [node for node in candidates if _parameter_names(node.args) == _varnames(code)]
-    extent = _extent(code) if len(fitting) > 1 else None
-    if extent is not None:
-        # Of lambdas within each other it is the innermost one that has all that the code was made of.
-        start, end = extent
-        around = [node for node in fitting if _start(node.body) <= start and end <= _end(node.body)]
-        latest = max((_start(node.body) for node in around), default=None)
-        fitting = [node for node in around if _start(node.body) == latest]
-    elif len(fitting) > 1:
-        fitting = [node for node in fitting if _contents(_compiled(node)) == _contents(code)]
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _extent(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The lines and columns between which what code was made of stands; Python 3.10 keeps none."""
-    starts, ends = [], []
-    positions = getattr(code, "co_positions", tuple)
-    for line, last_line, column, last_column in positions():
-        if None not in (line, last_line, column, last_column):
-            start, end = (line, column), (last_line, last_column)
-            if start < end:
-                starts.append(start)
-                ends.append(end)
-    return (min(starts), max(ends)) if starts else None
-
-
-def _start(node: ast.expr) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
-def _end(node: ast.expr) -> tuple[int, int]:
-    return node.end_lineno or node.lineno, node.end_col_offset or 0
-
-
-def _compiled(node: ast.Lambda) -> CodeType:
-    code = compile(ast.Expression(node), "<lambda>", "eval")
-    return next(constant for constant in code.co_consts if isinstance(constant, CodeType))
-
-
-def _contents(code: CodeType) -> tuple[list[Any], list[str]]:
-    """The constants and the names of a function; whether a name is a closure's is left open."""
-    constants = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
-    return constants, sorted(code.co_names + code.co_freevars)
-
-
-def _as_definition(node: ast.Lambda | None) -> ast.FunctionDef | None:
-    if node is None:
-        return None
-    body = ast.copy_location(ast.Return(value=node.body), node.body)
-    definition = ast.FunctionDef(
-        name="lambda_", args=node.args, body=[body], decorator_list=[], returns=None
-    )
-    return ast.copy_location(definition, node)
-
-
-def _parameter_names(arguments: ast.arguments) -> list[str]:
-    names = [item.arg for item in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
-    return names + [item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None]
-
-
-def _varnames(code: CodeType) -> list[str]:
-    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + stars])
-
-
-def returns_value(tree: ast.FunctionDef) -> bool:
-    """Whether a function returns more than None: then assigning a parameter rebinds its own name."""
-    found = (node.value for one in tree.body for node in returns_of(one))
-    return any(v and not (isinstance(v, ast.Constant) and v.value is None) for v in found)
-
-
-def returns_of(node: ast.AST) -> Iterator[ast.Return]:
-    """The returns of the function itself that a statement of it is or has."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, ast.Return):
-            yield current
-        elif not isinstance(current, ast.FunctionDef | ast.ClassDef):
-            pending.extend(reversed(statements_in(current)))
-
-
-def of_one_function(node: ast.AST) -> Iterator[ast.AST]:
-    """As ``ast.walk`` in the order of the text, but not into functions defined within: of these the
-    defaults alone are this function's to compute."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        yield current
-        if isinstance(current, _WITHOUT_PARTS):
-            continue
-        if isinstance(current, _FUNCTIONS):
-            pending.extend(reversed(defaults_of(current)))
-            continue
-        fields = current.__dict__
-        is_own = isinstance(current, ast.comprehension)
-        for name in reversed(current._fields):
-            if is_own and name == "target":
-                # Its variables are its own.
-                continue
-            value = fields.get(name)
-            if isinstance(value, list):
-                for item in reversed(value):
-                    if isinstance(item, ast.AST):
-                        pending.append(item)
-            elif isinstance(value, ast.AST) and value._fields:
-                pending.append(value)
-
-
-def defaults_of(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
-    """The defaults of a function defined within another one, which computes them."""
-    return [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
-
-
-def assigned_names(nodes: Iterable[ast.AST]) -> dict[str, int]:
-    """The names that statements of one function assign, in order, and how many places do."""
-    found: dict[str, int] = {}
-    for node in nodes:
-        for child in of_one_function(node):
-            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-                found[child.id] = found.get(child.id, 0) + 1
-            elif isinstance(child, ast.FunctionDef):
-                found[child.name] = found.get(child.name, 0) + 1
-    return found
 
 
 def is_filled(cell: Any) -> bool:

@@ -12,7 +12,7 @@ from ninetoothed.parsing.calls import gives_function
 from ninetoothed.parsing.holds import CarryLater, lent_names
 from ninetoothed.parsing.operators import set_cells
 from ninetoothed.parsing.order import Bound, Rounds, Step, goes_on, takes_statements
-from ninetoothed.parsing.source import assigned_names, returns_of
+from ninetoothed.parsing.syntax.walks import assigned_names, returns_of
 from ninetoothed.parsing.values import (
     Cell,
     Evaluated,

@@ -89,7 +89,11 @@ def version_with(folder) -> str:
     """The version that is told where this folder is searched first, or why there is none."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     done = subprocess.run(
-        [sys.executable, "-c", _VERSION], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", _VERSION],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 

@@ -25,6 +25,7 @@ from ninetoothed.parsing import source as sources
 from ninetoothed.parsing.elements import is_whole
 from ninetoothed.parsing.objects import is_triton_function
 from ninetoothed.parsing.source import FunctionSource
+from ninetoothed.parsing.syntax import walks
 from ninetoothed.program.effects import is_atomic
 
 #: Of Python's own functions, those that ask what an object is: a member of an enumeration is not its value there.
@@ -58,7 +59,7 @@ class CallRewriter(ExpressionRewriter):
     def storing(self) -> set[str]:
         """The parameters whose assignment stores, or rebinds a variable of the caller's."""
         tree = self.source.tree
-        return set() if sources.returns_value(tree) else {*trees.argument_keys(tree.args).values()}
+        return set() if walks.returns_value(tree) else {*trees.argument_keys(tree.args).values()}
 
     def assigned_in(self, statements: Iterable[ast.AST]) -> dict[str, bool]:
         """The names that statements assign, by calls of helpers too, and whether they are sure to.
@@ -70,7 +71,7 @@ class CallRewriter(ExpressionRewriter):
         while pending:
             node = pending.pop()
             if isinstance(node, ast.FunctionDef | ast.Lambda):
-                pending.extend(sources.defaults_of(node))
+                pending.extend(walks.defaults_of(node))
                 continue
             if isinstance(node, ast.ClassDef):
                 continue
@@ -190,7 +191,7 @@ class CallRewriter(ExpressionRewriter):
         """The local names handed over that the function may assign: (name, position or keyword)."""
         if function is UNKNOWN and isinstance(node.func, ast.Name):
             within = trees.function_within(self.source.tree, node.func.id)
-            if isinstance(within, ast.Lambda) or (within and sources.returns_value(within)):
+            if isinstance(within, ast.Lambda) or (within and walks.returns_value(within)):
                 return []
         assigned = self._assigned_by(function)
         return [
@@ -278,13 +279,13 @@ class CallRewriter(ExpressionRewriter):
         within = isinstance(node, ast.Name) and trees.function_within(self.source.tree, node.id)
         if not isinstance(within, ast.FunctionDef) or within in self._asked:
             return frozenset()
-        if sources.returns_value(within):
+        if walks.returns_value(within):
             # It rebinds its parameters for itself alone.
             return frozenset()
         self._asked.add(within)
         try:
-            names = {*sources.assigned_names(within.body)}
-            parts = [part for each in within.body for part in sources.of_one_function(each)]
+            names = {*walks.assigned_names(within.body)}
+            parts = [part for each in within.body for part in walks.of_one_function(each)]
             for call in (part for part in parts if isinstance(part, ast.Call)):
                 sure, given = self._surely_assigned_by(call.func), _given(call)
                 names |= {v.id for key, v in given if key in sure and isinstance(v, ast.Name)}

@@ -17,7 +17,7 @@ from ninetoothed.backends.numpy.execution.trees import (
 )
 from ninetoothed.errors import ApplicationError
 from ninetoothed.language import LanguageFunction
-from ninetoothed.parsing import source as sources
+from ninetoothed.parsing.syntax import walks
 
 
 class Rewriter(CallRewriter):
@@ -208,7 +208,7 @@ class Rewriter(CallRewriter):
         names, test = self.assigned_in([*node.body, *node.orelse]), self.temporary("test")
         asked = ast.NamedExpr(name_of(test, ast.Store()), self.visit(node.test))
         node.test = ast.copy_location(asked, node.test)
-        if any(sources.returns_of(node)):
+        if any(walks.returns_of(node)):
             # What is given back behind it is what the running kernel chose.
             self._returning.append(test)
         unsure = self._before({name: False for name, is_sure in names.items() if not is_sure})

@@ -41,7 +41,6 @@ from ninetoothed.kernels.ahead import (
     Fixed,
     Image,
     LaunchArgument,
-    TensorMap,
     Variant,
     Workspace,
     offsets_of,

@@ -42,11 +42,7 @@ def descriptor_maker(runtime: Runtime, wanted: TensorMap) -> Describe:
 
 
 def _encoded(
-    runtime: Runtime,
-    wanted: TensorMap,
-    address: int,
-    sizes: Sequence[int],
-    strides: Sequence[int],
+    runtime: Runtime, wanted: TensorMap, address: int, sizes: Sequence[int], strides: Sequence[int]
 ) -> bytes:
     if not runtime.has("encode_descriptor"):
         raise DeviceError("The cuda driver is too old: it has no cuTensorMapEncodeTiled.")

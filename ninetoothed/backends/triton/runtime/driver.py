@@ -13,8 +13,8 @@ from typing import Any
 
 from ninetoothed import threads
 from ninetoothed.backends.triton.compiler import versions
-from ninetoothed.backends.triton.runtime.device_api import Event, Runtime, runtime
 from ninetoothed.backends.triton.runtime.descriptors import Describe, descriptor_maker
+from ninetoothed.backends.triton.runtime.device_api import Event, Runtime, runtime
 from ninetoothed.backends.triton.runtime.launcher import launcher_of
 from ninetoothed.errors import DeviceError
 from ninetoothed.tuning.estimate import DeviceLimits
