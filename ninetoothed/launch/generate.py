@@ -39,6 +39,7 @@ _OWN_NAMES = (
     "state_",
     "int",
     "float",
+    "isinstance",
     "Exception",
     "KeyError",
     *("extra", "unknown", "key", "plan", "run", "stream", "index", "stored"),
@@ -74,6 +75,7 @@ def generate(kernel: Kernel, frontend: Frontend) -> Callable[..., Any]:
         own["state_"]: slow.state,
         own["int"]: int,
         own["float"]: float,
+        own["isinstance"]: isinstance,
         own["Exception"]: Exception,
         own["KeyError"]: KeyError,
     }

@@ -69,7 +69,9 @@ def key_parts(parameter: Parameter, names: Mapping[str, str]) -> list[str]:
 def scale_part(parameter: Parameter, names: Mapping[str, str]) -> str:
     """Whether a number may be a scale, as an expression."""
     low, high = SCALES
-    return f"{parameter.name}.__class__ is {names['float']} and {low} <= {parameter.name} <= {high}"
+    # NumPy's float64 is a float too, and its class does not tell which.
+    is_float = f"{names['isinstance']}({parameter.name}, {names['float']})"
+    return f"{is_float} and {low} <= {parameter.name} <= {high}"
 
 
 def number(kernel: Definition, frontend: Frontend, parameter: Parameter, value: Any) -> Any:

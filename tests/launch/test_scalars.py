@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ninetoothed
+import ninetoothed.language as ntl
 from ninetoothed import Tensor
 from ninetoothed.errors import ArgumentError, DeclarationWarning
 from ninetoothed.language import dtypes
@@ -185,6 +186,27 @@ def test_a_float_is_float64_beside_float64(types):
     x, y = torch.ones(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)
     kernel(x, 0.1, y)
     assert y.tolist() == [0.1] * 4
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, type("Factor", (float,), {})])
+def test_whether_a_float_of_any_class_is_a_scale_is_in_the_key(kind, monkeypatch):
+    seen = []
+    original = Kernel.new_plan
+
+    def new_plan(kernel, definition, frontend, given, values):
+        seen.append(given["scale"][1])
+        return original(kernel, definition, frontend, given, values)
+
+    def greatest(x, scale, y):
+        y = ntl.max(ntl.where(x < 9, x, float("-inf")) * scale) + 0 * x  # noqa: F841
+
+    monkeypatch.setattr(Kernel, "new_plan", new_plan)
+    kernel = make(greatest, Tensor(1), Tensor(0), Tensor(1))
+    for factor in (2.0, -2.0, 0.5, 0.0):
+        y = torch.empty(4)
+        kernel(torch.tensor([-3.0, 1.0, -4.0, 2.0]), kind(factor), y)
+        assert y.tolist() == [max(-4 * factor, 2 * factor)] * 4
+    assert seen == [True, False]
 
 
 def test_a_tensor_that_is_not_touched_decides_no_type(types):
