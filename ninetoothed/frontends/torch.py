@@ -96,7 +96,7 @@ def _guard(*tensors: Any, stored: Sequence[int] = ()) -> Callable[..., bool]:
     """
     import torch
 
-    alike = alike_test(_tensor_guards(), tensors)
+    alike = alike_test(_tensor_guards(), tensors, stored)
     if not any(tensor.requires_grad for tensor in tensors):
         return alike
     is_recorded, recorded = torch.is_grad_enabled, torch.is_grad_enabled()

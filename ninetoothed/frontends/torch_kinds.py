@@ -58,21 +58,43 @@ def state_of(guards: Any, stored: Sequence[int]) -> Callable[..., Any]:
         number = numbers.setdefault((found, *types, *has_versions), len(numbers))
         if found is None and len(tests) < _MOST_TESTS:
             requires_grad = any(tensor.requires_grad for tensor in tensors)
-            tests.append((alike_test(guards, tensors, any_sizes=True), number, requires_grad))
+            test = alike_test(guards, tensors, stored, any_sizes=True)
+            tests.append((test, number, requires_grad))
         return number
 
     return state
 
 
-def alike_test(guards: Any, tensors: Sequence[Any], any_sizes: bool = False) -> Callable[..., bool]:
+def alike_test(
+    guards: Any, tensors: Sequence[Any], stored: Sequence[int] = (), any_sizes: bool = False
+) -> Callable[..., bool]:
     """The test that tensors like these pass, of whatever sizes and strides if so wanted.
 
     PyTorch's comparison takes no tensor twice, as calls in place give one: it is made of each tensor once,
-    and that the others are the same ones again is asked besides.
+    and that the others are the same ones again is asked besides. So is which of those that are stored to
+    have versions, where the comparison takes what inference mode made, outside of it, for any other within.
 
     Args:
         guards: PyTorch's `TensorGuards`.
+        stored: the places of the tensors that are stored to.
     """
+    check = _alike(guards, tensors, any_sizes)
+    is_below = _is_below_autograd()
+    made = [(place, tensors[place].is_inference()) for place in stored]
+    unsure = [(place, is_inference) for place, is_inference in made if is_inference is not is_below]
+    if not unsure:
+        return check
+
+    def is_alike(*others: Any) -> bool:
+        return check(*others) and all(
+            others[place].is_inference() is is_inference for place, is_inference in unsure
+        )
+
+    return is_alike
+
+
+def _alike(guards: Any, tensors: Sequence[Any], any_sizes: bool) -> Callable[..., bool]:
+    """As `alike_test`, as far as PyTorch's comparison tells."""
     places: dict[int, int] = {}
     firsts = [places.setdefault(id(tensor), place) for place, tensor in enumerate(tensors)]
     once = list(dict.fromkeys(firsts))

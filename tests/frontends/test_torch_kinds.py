@@ -171,6 +171,22 @@ def test_an_inference_tensor_is_read_and_stored_to():
     assert y.tolist() == [2.0] * 6
 
 
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_inference_mode_stores_to_any_other_tensor_is_told(times):
+    """To PyTorch's comparison such a tensor there is as one that was made there is outside."""
+    kernel = make()
+    for _ in range(times):
+        kernel(inferred(), inferred())
+    x, y, weight = ones(), ones(), torch.ones(6, requires_grad=True)
+    product = (weight * y).sum()
+    for version in range(1, 4):
+        with torch.inference_mode():
+            kernel(x, y)
+        assert y._version == version
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.backward()
+
+
 def test_storage_that_is_too_small_is_refused_where_the_key_is_new():
     with pytest.raises(ArgumentError, match="`x` of shape.*needs 24 bytes.*has 8"):
         make()(shrunk(), torch.zeros(6))
