@@ -22,7 +22,7 @@ _VERSION = re.compile(r"^__version__ = ['\"](\d[\w.+-]*)['\"]", re.MULTILINE)
 #: What makes it compile anew, or dump or override what it makes.
 _COMPILING_ALWAYS = ("TRITON_ALWAYS_COMPILE", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP")
 
-_importing = threads.lock()
+_importing = threads.reentrant_lock()
 
 
 @functools.lru_cache(maxsize=1)
@@ -42,7 +42,7 @@ def imported() -> None:
 def release() -> str:
     """Its full version; `ImportError` without one."""
     package = _unimported()
-    if package is not None and (told := _VERSION.search(package.read_text())):
+    if package is not None and (told := _VERSION.search(package.read_text("utf-8"))):
         return told[1]
     import triton
 
