@@ -306,7 +306,9 @@ OWN_TYPES = {"weak int": "int32", "bfloat16": "float32"}
 #: What is not defined for all numbers is asked of positive ones.
 _POSITIVE = ("sqrt", "sqrt_rn", "log", "log2", "rsqrt")
 for _name, (_function, _ulps) in _REAL.items():
-    _compute = (of_exponent if _name in ("exp", "sigmoid") else _of_one)(_function, _ulps)
+    _compute = _of_one(_function, _ulps)
+    if _name in ("exp", "sigmoid"):
+        _compute = of_exponent(_function, _ulps, math.inf if _name == "exp" else 0.0)
     _kind = "float32" if _name == "sqrt_rn" else "real"
     form(_name, f"ntl.{_name}({{0}})", _kind, _compute)
     _text = f"ntl.{_name}({{0}})"

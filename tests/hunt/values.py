@@ -294,10 +294,12 @@ def elementwise(
     return replace(checked(data, exists, 1.5 * error, dtype, ulps, known), loaded=loaded)
 
 
-def of_exponent(function: Callable[..., np.ndarray], ulps: float) -> Callable[[Value], Value]:
-    """`elementwise` for a function that devices compute by ``exp``."""
+def of_exponent(
+    function: Callable[..., np.ndarray], ulps: float, greatest: float
+) -> Callable[[Value], Value]:
+    """`elementwise` for a function that devices compute by ``exp``, which tells up to the greatest argument."""
     return lambda value: with_exponent(
-        elementwise(function, [value], value.dtype, ulps), value.data
+        elementwise(function, [value], value.dtype, ulps), np.minimum(value.data, greatest)
     )
 
 

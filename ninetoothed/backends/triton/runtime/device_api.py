@@ -24,7 +24,6 @@ _LIBRARIES = {
 
 #: What is done -> the functions that do it, of CUDA and of HIP.
 _FUNCTIONS = {
-    "encode_descriptor": ("cuTensorMapEncodeTiled", "hip has none"),
     "initialize": ("cuInit", "hipInit"),
     "device_count": ("cuDeviceGetCount", "hipGetDeviceCount"),
     "device_name": ("cuDeviceGetName", "hipDeviceGetName"),
@@ -48,6 +47,8 @@ _FUNCTIONS = {
     "copy_to_device": ("cuMemcpyHtoD_v2", "hipMemcpyHtoD"),
     "copy_to_host": ("cuMemcpyDtoH_v2", "hipMemcpyDtoH"),
     "copy_on_stream": ("cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync"),
+    # AMD's devices have no descriptors.
+    "encode_descriptor": ("cuTensorMapEncodeTiled", ""),
 }
 
 #: CUdevice_attribute, in cuda.h; its numbers are part of CUDA's binary interface.

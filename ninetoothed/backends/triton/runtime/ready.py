@@ -1,7 +1,7 @@
-"""What a process needs once for whatever kernel it launches first, made in threads while that is planned.
+"""What a process needs once for whatever kernel it compiles first, made in threads while that is planned.
 
-Triton reads itself to name what it compiles, and C code is built that loads and launches. None of it
-needs Python much, so that neither waits for the other.
+Triton reads itself to name what it compiles, and C code is built that launches. None of it needs Python
+much, so that neither waits for the other.
 """
 
 from __future__ import annotations
